@@ -29,7 +29,7 @@ from fewratio.core.true_ratio import gaussian_relative_ratio
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.estimators.networks import Pair
 from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
-from fewratio_bench.evaluate import judged_values
+from fewratio_bench.evaluate import judge_values
 from fewratio_bench.methods.closed_form import closed_form_values
 from fewratio_bench.problems import ISOLET, MNIST_R, SYNTHETIC
 from fewratio_bench.records import circumstances
@@ -50,7 +50,7 @@ def regret(args: argparse.Namespace) -> Iterator[Record]:
         estimator = DiscriminantRatioEstimator().pretrain(split.source, split.validation)
         evaluation = SYNTHETIC.evaluation(split, "target", 10, torch.device("cpu"))
         (support,), (query,) = closed_form_values([estimator.model_], evaluation.episode, 0.5)
-        found.append(evaluation.metrics(judged_values(support, query, evaluation.episode, 0.5))["regret"])
+        found.append(evaluation.metrics(judge_values(support, query, evaluation.episode, 0.5))["regret"])
     error = float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else None
     yield {"splits": args.splits, "regret": float(np.mean(found)), "standard_error": error, "largest": max(found)}
 

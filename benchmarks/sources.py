@@ -35,7 +35,7 @@ from fewratio.core.seeds import seed_for
 from fewratio.estimators import pretrain_together
 from fewratio.estimators.networks import Pairs, Training
 from fewratio.estimators.networks.nn import RatioCommittee
-from fewratio_bench.evaluate import Judgement, PairEvaluation, judged_ratio
+from fewratio_bench.evaluate import Judgement, PairEvaluation, judge_ratio
 from fewratio_bench.problems import ISOLET, MNIST_R, PairProblem
 from fewratio_bench.records import circumstances
 
@@ -153,7 +153,7 @@ def network_records(data: str, counts: list[int], args: argparse.Namespace) -> I
             model = RatioCommittee([network.model for network in estimator.networks_]).to(args.device)
             for size in SUPPORT_SIZES:
                 judged = evaluation(data, number, size, args.device)
-                numbers = judged.metrics(judged_ratio(model.adapt(judged.episode.support), judged.episode, _ALPHA))
+                numbers = judged.metrics(judge_ratio(model.adapt(judged.episode.support), judged.episode, _ALPHA))
                 found = {
                     "data": TITLES[data],
                     "n_sources": n_sources,

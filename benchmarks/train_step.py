@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--tf32", action="store_true", help="let matrix products use TF32 on the GPU")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    processes = Processes.launched()
+    processes = Processes.from_launch()
     if args.tf32:
         torch.set_float32_matmul_precision("high")
     x = np.random.default_rng(0).normal(size=(N_DATASETS, N_INSTANCES, N_FEATURES)).astype(np.float32)

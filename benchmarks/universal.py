@@ -107,7 +107,7 @@ def ship(args: argparse.Namespace) -> None:
 
 def _write(path: Path, tensors: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
     # Of several processes the first writes, and the others wait for it.
-    Processes.launched().from_first(lambda: np.savez(path, header=np.array(json.dumps(header)), **tensors))
+    Processes.from_launch().call_in_first(lambda: np.savez(path, header=np.array(json.dumps(header)), **tensors))
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

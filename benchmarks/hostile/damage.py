@@ -12,7 +12,7 @@ import fewratio
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import as_raw
 from fewratio.data.readers.files import find_file, read_raw
-from fewratio.data.reference import encoding_of, write_reference
+from fewratio.data.reference import read_encoding, write_reference
 from fewratio.errors import FewRatioError
 from hostile.values import good_table
 
@@ -48,7 +48,7 @@ def written(folder: Path) -> Files:
         return again
 
     def table(path: Path) -> Any:
-        encoding = encoding_of(path)
+        encoding = read_encoding(path)
         assert encoding is not None
         return encoding.encode(read_raw(find_file(path))).numbers.tobytes()
 

@@ -32,7 +32,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     load, names, found = lazy_loader.attach_stub(package, file)
 
     def get(name: str) -> Any:
-        with _explained(f"{package}.{name}"):
+        with _explain_missing(f"{package}.{name}"):
             return load(name)
 
     # Subpackages are attributes, but nobody wants them by `import *`.
@@ -43,12 +43,12 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
 def import_home(module: str, asked_by: str | None = None) -> ModuleType:
     """Import a module; if a package is missing that an extra installs, say so."""
-    with _explained(asked_by or module):
+    with _explain_missing(asked_by or module):
         return import_module(module)
 
 
 @contextmanager
-def _explained(asked_by: str) -> Iterator[None]:
+def _explain_missing(asked_by: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:

@@ -106,7 +106,7 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
         progress.stop()
 
 
-def tracked(
+def track(
     items: Iterable[Item], total: int, description: str, show: bool | None = None, unit: str = "steps"
 ) -> Iterator[Item]:
     """Go through so many items, and show how many are done; the parameters are those of `progress_bar`."""

@@ -1,5 +1,5 @@
 # The public names: read by type checkers, and by `fewratio.lazy` when one is first used.
-from .evaluate import Evaluation as Evaluation, Judgement as Judgement, judged_values as judged_values
+from .evaluate import Evaluation as Evaluation, Judgement as Judgement, judge_values as judge_values
 from .experiments import EXPERIMENTS as EXPERIMENTS, Experiment as Experiment, Panel as Panel
 from .methods.base import Bench as Bench, Method as Method, Verdict as Verdict
 from .methods.learned import Learned as Learned

@@ -108,7 +108,7 @@ class PanelResult:
         That is by the paired t-test (p = 0.05), as in the paper, and by the sign test: a row that explodes in one
         split has so large a variance that the t-test alone would call it as good as any.
         """
-        best = self._ranked((other for other in self.rows if other.values.get(column)), column)[0]
+        best = self._rank((other for other in self.rows if other.values.get(column)), column)[0]
         sign, mine, theirs = self.metric.sign, row.values[column], best.values[column]
         if row is best or len(mine) != len(theirs) or len(mine) < 2:
             return row is best
@@ -131,7 +131,7 @@ class PanelResult:
         # Of two methods, their numbers say which is better.
         if len(rows) < 3 or {row.method for row in rows} != set(papers):
             return []
-        here = self._ranked(rows, column)
+        here = self._rank(rows, column)
         there = sorted(rows, key=lambda row: self.metric.sign * row.published[column])
         found = []
         for end, ranked, theirs in (("best", here, there), ("worst", here[::-1], there[::-1])):
@@ -143,7 +143,7 @@ class PanelResult:
             found.append(Extreme(end, ranked[0].method, as_in_paper, other.method, statistics.mean(others), p_value))
         return found
 
-    def _ranked(self, rows: Iterable[Row], column: str) -> list[Row]:
+    def _rank(self, rows: Iterable[Row], column: str) -> list[Row]:
         """Sort rows, the best first."""
         return sorted(rows, key=lambda row: self.metric.sign * statistics.mean(row.values[column]))
 
@@ -171,7 +171,7 @@ def aggregate(experiment: Experiment, records: Records) -> list[PanelResult]:
                 values = _columns([_select(each, panel.metric, selection, criterion) for each in found])
                 # Numbers of a quick run are none to set beside the paper's.
                 comparable = panel.complete and not experiment.is_quick and selection in (method.rule, "none")
-                published = _published(experiment.name, panel, method.published, values) if comparable else {}
+                published = _find_published(experiment.name, panel, method.published, values) if comparable else {}
                 rows.append(Row(name, selection, values, published))
         columns = {column for row in rows for column in row.values}
         ordered = sorted(columns - {AVERAGE}, key=int) + [AVERAGE] * (AVERAGE in columns)
@@ -242,7 +242,9 @@ def _columns(selected: Sequence[dict[int, dict[int, float]]]) -> dict[str, list[
     return columns
 
 
-def _published(experiment: str, panel: Panel, method: str | None, values: Mapping[str, object]) -> dict[str, float]:
+def _find_published(
+    experiment: str, panel: Panel, method: str | None, values: Mapping[str, object]
+) -> dict[str, float]:
     """Give the paper's numbers for the columns that we have; its average only if ours is over the same sizes."""
     found = {
         size: value

@@ -137,12 +137,12 @@ def _pack(args: argparse.Namespace) -> None:
 
 def _table(args: argparse.Namespace) -> None:
     from fewratio_bench.experiments import EXPERIMENTS
-    from fewratio_bench.tables import table_of
+    from fewratio_bench.tables import make_table
 
     full, folder = EXPERIMENTS[args.experiment], _folder(args)
-    table = table_of(full.quick() if args.quick else full, folder)
+    table = make_table(full.quick() if args.quick else full, folder)
     if not table.numbers:
-        of_quick_run = not args.quick and table_of(full.quick(), folder).numbers
+        of_quick_run = not args.quick and make_table(full.quick(), folder).numbers
         raise DataNotFoundError(
             f"There are no records of {args.experiment!r} in {folder}"
             f"{', only those of a quick run, for which give --quick' if of_quick_run else ''}. Run 'fewratio-bench "

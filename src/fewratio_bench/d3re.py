@@ -118,7 +118,7 @@ def _batch(samples: Sequence[Tensor], seed: Tensor, step: Tensor) -> Episode:
     key = fold(seed, step)
     pair = Pair(*(_some(rows, fold(key, side)) for side, rows in enumerate(samples)))
     # Axes (member, task): one of each.
-    alone = Pair.joined(pair.rows[None, None], pair.shares, pair.n_nu)
+    alone = Pair.from_joined(pair.rows[None, None], pair.shares, pair.n_nu)
     return Episode(alone, alone)
 
 

@@ -53,12 +53,12 @@ class Evaluation(Protocol):
         """Give the numbers that this judgement allows."""
 
 
-def judged_ratio(ratio: AdaptedRatio | MeanRatio, episode: Episode, alpha: float) -> Judgement:
+def judge_ratio(ratio: AdaptedRatio | MeanRatio, episode: Episode, alpha: float) -> Judgement:
     """Judge with a ratio that is adapted to the episode's support."""
-    return judged_values(ratio.at_support(), ratio(episode.query.rows, episode.support_index), episode, alpha)
+    return judge_values(ratio.at_support(), ratio(episode.query.rows, episode.support_index), episode, alpha)
 
 
-def judged_values(support_ratio: Tensor, query_ratio: Tensor, episode: Episode, alpha: float) -> Judgement:
+def judge_values(support_ratio: Tensor, query_ratio: Tensor, episode: Episode, alpha: float) -> Judgement:
     """Judge with the values of a ratio at the query, and the divergence from its values at the support."""
     divergence = relative_pearson_divergence(support_ratio, episode.support.shares, alpha)
     return Judgement(query_ratio, divergence, alpha)
@@ -164,7 +164,7 @@ class OutlierEvaluation:
             unlabelled.append(rows[hidden])
             self._outliers.append(outlier[hidden])
         self._has_query = n_known > n_support
-        de, de_mask = padded(unlabelled)
+        de, de_mask = pad_samples(unlabelled)
         support, query = (Pair(torch.stack(rows), de, None, de_mask) for rows in (normals, known))
         # The query is the support again, but for the known normals that are not in it.
         again = torch.arange(support.rows.shape[-2], device=device)[n_support:]
@@ -193,7 +193,7 @@ def _mean_squared_error(ratio: Tensor, episode: Episode, alpha: float) -> float:
     return RelativeSquaredError(alpha)(ratio.double(), episode.query.shares.double()).mean().item()
 
 
-def padded(samples: list[Tensor]) -> tuple[Tensor, Tensor]:
+def pad_samples(samples: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Stack samples of uneven sizes, and say which rows are real."""
     rows = pad_sequence(samples, batch_first=True)
     sizes = torch.tensor([len(sample) for sample in samples], device=rows.device)

@@ -16,7 +16,7 @@ import torch
 
 from fewratio.core.container import write_atomically
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.demo.curves import DrawnPair, draw_pairs, ratio_grid, spread
+from fewratio.demo.curves import DrawnPair, choose_pairs, draw_pairs, ratio_grid
 from fewratio.errors import DataFileError
 from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio_bench.evaluate import PairEvaluation
@@ -95,11 +95,11 @@ def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[
     pairs = [
         {
             "moments": moments[number].tolist(),
-            "nu": _rounded(support.nu[number, :, 0]),
-            "de": _rounded(support.de[number, :, 0]),
-            "curves": {name: _rounded(curve[number]) for name, curve in curves.items()},
+            "nu": _round(support.nu[number, :, 0]),
+            "de": _round(support.de[number, :, 0]),
+            "curves": {name: _round(curve[number]) for name, curve in curves.items()},
         }
-        for number in spread(easier.tolist())
+        for number in choose_pairs(easier.tolist())
     ]
     seconds = round(time.perf_counter() - started, 1)
     return {"pairs": pairs, "settings": settings, "errors": errors, "seconds": seconds, **circumstances(place)}
@@ -114,9 +114,11 @@ class _GriddedProblem(SyntheticProblem):
         (support, query), moments = evaluation.episode, np.asarray(evaluation.moments)
         grid = torch.tensor(np.stack(list(map(ratio_grid, moments))), dtype=torch.float32)[..., None]
         shares = torch.nn.functional.pad(query.shares, (0, grid.shape[1]))
-        evaluation.episode = Episode(support, Pair.joined(torch.cat([query.rows, grid], dim=1), shares, query.n_nu))
+        evaluation.episode = Episode(
+            support, Pair.from_joined(torch.cat([query.rows, grid], dim=1), shares, query.n_nu)
+        )
         return evaluation
 
 
-def _rounded(values: torch.Tensor) -> list[float]:
+def _round(values: torch.Tensor) -> list[float]:
     return [round(value, _DIGITS) for value in values.double().tolist()]

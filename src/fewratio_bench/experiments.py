@@ -188,7 +188,7 @@ class Experiment:
         return list(dict.fromkeys(problem for panel in self.panels for problem in panel.problems))
 
 
-def _each(metric: str, *problems: Problem) -> tuple[Panel, ...]:
+def _make_panels(metric: str, *problems: Problem) -> tuple[Panel, ...]:
     why = {IOT.data: "eight of its nine devices are missing where the others were made"}
     return tuple(Panel(problem.data, (problem,), metric, absence=why.get(problem.data, "")) for problem in problems)
 
@@ -252,7 +252,7 @@ _ALL_THREE = (
     Panel("outlier detection", _HERE, "auc", complete=False),
 )
 
-_COMPARISONS = (*_each("auc", *_PAIRS), Panel("all", _PAIRS, "auc"))
+_COMPARISONS = (*_make_panels("auc", *_PAIRS), Panel("all", _PAIRS, "auc"))
 _OTHER_SUPPORTS = "What is called validation here is other instances of the same classes. "
 
 
@@ -266,23 +266,27 @@ EXPERIMENTS: dict[str, Experiment] = {
         _experiment(
             "synthetic",
             "Relative density ratios of one-dimensional Gaussians",
-            (*_each("squared_error", SYNTHETIC), *_each("regret", SYNTHETIC)),
+            (*_make_panels("squared_error", SYNTHETIC), *_make_panels("regret", SYNTHETIC)),
             *_OF_GAUSSIANS,
         ),
-        _experiment("relative-dre", "Relative density-ratio estimation", _each("squared_error", *_PAIRS), *_ESTIMATED),
-        _experiment("dataset-comparison", "Dataset comparison", _each("auc", *_PAIRS), *_COMPARED),
-        _experiment("outlier-detection", "Inlier-based outlier detection", _each("auc", *_OUTLIERS), *_DETECTORS),
+        _experiment(
+            "relative-dre", "Relative density-ratio estimation", _make_panels("squared_error", *_PAIRS), *_ESTIMATED
+        ),
+        _experiment("dataset-comparison", "Dataset comparison", _make_panels("auc", *_PAIRS), *_COMPARED),
+        _experiment(
+            "outlier-detection", "Inlier-based outlier detection", _make_panels("auc", *_OUTLIERS), *_DETECTORS
+        ),
         _experiment(
             "ablation-relative-dre",
             "Ablations: relative density-ratio estimation",
-            (*_each("squared_error", *_PAIRS), Panel("all", _PAIRS, "squared_error")),
+            (*_make_panels("squared_error", *_PAIRS), Panel("all", _PAIRS, "squared_error")),
             *_ABLATIONS,
         ),
         _experiment("ablation-dataset-comparison", "Ablations: dataset comparison", _COMPARISONS, *_ABLATIONS),
         _experiment(
             "ablation-outlier-detection",
             "Ablations: outlier detection",
-            (*_each("auc", *_OUTLIERS), Panel("all", _HERE, "auc", complete=False)),
+            (*_make_panels("auc", *_OUTLIERS), Panel("all", _HERE, "auc", complete=False)),
             *_ABLATIONS,
         ),
         _experiment(
@@ -303,7 +307,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         _experiment(
             "latent-dimension",
             "Dependence on the length K of the dataset vectors",
-            (*_each("squared_error", *_PAIRS), *_each("auc", *_PAIRS, *_OUTLIERS)),
+            (*_make_panels("squared_error", *_PAIRS), *_make_panels("auc", *_PAIRS, *_OUTLIERS)),
             *(_EVERY_LENGTH, RULSIF),
             layout="panels",
             shown=(*((f"Ours, K = {dim}", row) for dim, row in _OF_ONE_LENGTH.items()), (RULSIF.name, RULSIF)),
@@ -313,7 +317,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "computation-cost",
             "Computation cost",
             # Records of every metric hold the seconds.
-            _each("auc", MNIST_R),
+            _make_panels("auc", MNIST_R),
             *(OURS, RULSIF, ULSIF, MMD, RULSIF_FT),
             layout="seconds",
         ),
@@ -321,25 +325,25 @@ EXPERIMENTS: dict[str, Experiment] = {
         _experiment(
             "no-sources",
             "Without sources: classes of tables, standardised as a whole",
-            _each("squared_error", *TABLES),
+            _make_panels("squared_error", *TABLES),
             *(NO_SOURCES, RULSIF_RATIO),
             note=_OTHER_SUPPORTS,
         ),
         _experiment(
             "unseen-tables",
             "Without sources: tables that were looked at once, with the final weights",
-            _each("squared_error", *UNSEEN_TABLES),
+            _make_panels("squared_error", *UNSEEN_TABLES),
             *(NO_SOURCES, RULSIF_RATIO),
             note=_OTHER_SUPPORTS,
         ),
         _experiment(
             "known-outliers",
             "Outlier detection where the outliers of the sources are known",
-            _each("auc", *_HERE),
+            _make_panels("auc", *_HERE),
             *(OUTLIER_COMMITTEE, POOLED, POOLED_MARKS),
             note="Only the last row knows them; the others know some normals of each source. ",
             is_ranked=False,
         ),
-        _experiment("additional-outlier", "More outlier detection", _each("auc", *_OUTLIERS), OURS, KL, NNPU),
+        _experiment("additional-outlier", "More outlier detection", _make_panels("auc", *_OUTLIERS), OURS, KL, NNPU),
     )
 }

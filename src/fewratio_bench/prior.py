@@ -167,7 +167,7 @@ class _Draw:
         nu, de = (torch.logsumexp(log_p + log_w[:, side].unsqueeze(1), -1) for side in (0, 1))
         # All shapes can be undone but this one.
         truth = torch.where(self._is(self.shapes, "discrete")[:, None], torch.nan, nu - de)
-        return self._shaped(x).unflatten(1, (2, self.n)), truth.unflatten(1, (2, self.n))
+        return self._shape(x).unflatten(1, (2, self.n)), truth.unflatten(1, (2, self.n))
 
     # ------------------------------------------------------------ random numbers
 
@@ -271,12 +271,12 @@ class _Draw:
 
     # ------------------------------------------------------------ shape
 
-    def _shaped(self, x: Tensor) -> Tensor:
+    def _shape(self, x: Tensor) -> Tensor:
         """Turn coordinates into columns."""
         real = (torch.arange(self.d, device=self.device) < self.n_columns.unsqueeze(-1)).unsqueeze(1)
         for name, change in (
-            ("correlated", self._mixed),
-            ("warped", self._warped),
+            ("correlated", self._correlate),
+            ("warped", self._warp),
             ("sheet", self._on_sheet),
             ("discrete", self._discrete),
         ):
@@ -287,7 +287,7 @@ class _Draw:
         units = torch.exp(self._uniform(1, 1) * self._normal(1, self.d) * 0.7)
         return (x * units * real).clamp(-_LARGEST, _LARGEST)
 
-    def _mixed(self, x: Tensor, real: Tensor) -> Tensor:
+    def _correlate(self, x: Tensor, real: Tensor) -> Tensor:
         """Make columns correlated: reflections with scalings between them."""
         for _ in range(2):
             axis = self._normal(1, self.d) * real
@@ -295,10 +295,10 @@ class _Draw:
             x = (x - 2 * (x * axis).sum(-1, keepdim=True) * axis) * torch.exp(0.7 * self._normal(1, self.d))
         return x
 
-    def _warped(self, x: Tensor, real: Tensor) -> Tensor:
+    def _warp(self, x: Tensor, real: Tensor) -> Tensor:
         """Bend every column by one of four rising functions."""
         kind = (self._uniform(1, self.d) * 4).long()
-        x = torch.where((self._uniform() < 0.5)[:, None, None], self._mixed(x, real), x)
+        x = torch.where((self._uniform() < 0.5)[:, None, None], self._correlate(x, real), x)
         # An exponential that goes on as its tangent, and a slope left in saturation: no two points may meet.
         growing = torch.exp((x / 2).clamp(-8, 3)) * (1 + (x / 2 - 3).relu()) + 1e-3 * (x / 2 + 8).clamp_max(0)
         bent = (torch.asinh(2 * x), growing, x * x.abs(), torch.tanh(x / 2) + 0.01 * x)

@@ -95,7 +95,7 @@ class RecordFile:
 
     def pack(self) -> None:
         """Move all records into the compressed file; the same records give the same bytes."""
-        with self._locked():
+        with self._lock():
             write_atomically(
                 self.packed, gzip.compress("".join(f"{line}\n" for line in self._records()).encode(), mtime=0)
             )
@@ -105,13 +105,13 @@ class RecordFile:
         """Add records at the end of the file."""
         lines = "".join(json.dumps(asdict(record)) + "\n" for record in records)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._locked(), open(self.path, "a+b") as file:
+        with self._lock(), open(self.path, "a+b") as file:
             _end_last_line(file)
             file.write(lines.encode())
             file.flush()
             os.fsync(file.fileno())
 
-    def _locked(self) -> AbstractContextManager[object]:
+    def _lock(self) -> AbstractContextManager[object]:
         return FileLock(self.path.with_name(f".{self.path.name}.lock")).acquire(poll_interval=0.005)
 
     def _records(self) -> dict[str, Record]:

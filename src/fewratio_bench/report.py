@@ -7,7 +7,7 @@ from fewratio.core.container import write_atomically
 from fewratio_bench.experiments import EXPERIMENTS
 from fewratio_bench.figures import FIGURES, figure_file
 from fewratio_bench.rendering import render
-from fewratio_bench.tables import read_records, table_of
+from fewratio_bench.tables import make_table, read_records
 
 
 def write_report(folder: Path, path: Path) -> None:
@@ -31,7 +31,7 @@ def write_report(folder: Path, path: Path) -> None:
         figures[name] = title, "<svg" + svg.partition("<svg")[2]
     page = render(
         "report.html",
-        tables={name: table_of(experiment, folder, records) for name, experiment in EXPERIMENTS.items()},
+        tables={name: make_table(experiment, folder, records) for name, experiment in EXPERIMENTS.items()},
         figures=figures,
         runs=sorted(runs.items(), key=lambda run: run[0]),
         missing=sorted(data for data, each in records.items() if not each),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from fewratio.core.wording import listed
+from fewratio.core.wording import quote_list
 from fewratio.errors import DataNotFoundError, FewRatioError, ParameterError
 from fewratio.estimators.networks.network_estimator import resolve_device
 from fewratio_bench.aggregation import measurements, needed_metrics
@@ -67,8 +67,8 @@ def run_experiment(
     plan = EXPERIMENTS[experiment] if isinstance(experiment, str) else experiment
     plan = plan.quick() if quick else plan
     place = resolve_device(device)
-    problems = _named(plan.problems, "data", data)
-    rows = _named(plan.methods, "name", methods)
+    problems = _select_named(plan.problems, "data", data)
+    rows = _select_named(plan.methods, "name", methods)
     # A log has no bar that moves: there every method that is done gets a line.
     is_log = progress is None and not sys.stderr.isatty()
     files = []
@@ -86,7 +86,7 @@ def run_experiment(
         sizes = sorted({min(problem.sizes), max(problem.sizes)}) if quick else problem.sizes
         trials = [Trial(problem, split, size, place) for split in splits for size in sizes]
         for method in rows:
-            done = _measured(method, problem, file, needed_metrics(plan, method, problem))
+            done = _find_measured(method, problem, file, needed_metrics(plan, method, problem))
             missing = [trial for trial in trials if (trial.split.number, trial.n_support) not in done]
             started = time.monotonic()
             if missing:
@@ -97,7 +97,7 @@ def run_experiment(
                 sys.stderr.flush()
         files.append(file)
     if not files:
-        names = listed([problem.data for problem in problems])
+        names = quote_list([problem.data for problem in problems])
         raise DataNotFoundError(
             f"{names}: not here, or not all of it, so nothing was run. Put the missing files into the folder that "
             "FEWRATIO_DATA names."
@@ -125,13 +125,13 @@ def _measure_into(file: RecordFile, method: Method, trials: Sequence[Trial], ben
             file.append(complete)
 
 
-def _named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> list[Named]:
+def _select_named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> list[Named]:
     """Give the things of these names, or all if there are none."""
     known = {getattr(thing, attribute).lower(): getattr(thing, attribute) for thing in things}
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
         raise ParameterError(
-            f"{listed(unknown)} is not in this experiment; it has {'; '.join(known.values())}. Use one of these."
+            f"{quote_list(unknown)} is not in this experiment; it has {'; '.join(known.values())}. Use one of these."
         )
     wanted = {name.lower() for name in names} or known.keys()
     return [thing for thing in things if getattr(thing, attribute).lower() in wanted]
@@ -157,7 +157,9 @@ def measure(method: Method, trials: Sequence[Trial], bench: Bench) -> Iterator[t
         yield trial, [Record(metric=metric, value=value, **common) for metric, value in numbers.items()]
 
 
-def _measured(method: Method, problem: Problem, file: RecordFile, needed: set[tuple[str, str]]) -> set[tuple[int, int]]:
+def _find_measured(
+    method: Method, problem: Problem, file: RecordFile, needed: set[tuple[str, str]]
+) -> set[tuple[int, int]]:
     """Give the splits and sizes that a method has all needed records of, at its present settings."""
     found: dict[tuple[int, int], set[tuple[str, str, str]]] = {}
     for setting, role, metric, size, split in measurements(file.read(), method, problem):

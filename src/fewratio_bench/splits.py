@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fewratio.core.seeds import seed_for
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError
 
@@ -89,7 +89,7 @@ class Protocol:
             candidates = np.flatnonzero([group == chosen for group in collection.groups])
             if len(candidates) < self.n_target:
                 raise CollectionError(
-                    f"collection {collection.name!r} has a group of {counted(len(candidates), 'dataset')}; "
+                    f"collection {collection.name!r} has a group of {write_count(len(candidates), 'dataset')}; "
                     f"{self.n_target} targets of one group are needed. Lower n_target or leave the group out."
                 )
         return np.sort(rng.choice(candidates, self.n_target, replace=False))
@@ -98,7 +98,7 @@ class Protocol:
         needed = self.n_target + self.n_validation + self.n_source
         if len(collection) != needed:
             raise CollectionError(
-                f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; the protocol of "
+                f"collection {collection.name!r} has {write_count(len(collection), 'dataset')}; the protocol of "
                 f"{self.data} deals out {needed} ({self.n_target} target, {self.n_validation} validation, "
                 f"{self.n_source} source). Load the complete source, or make a Protocol with other counts."
             )
@@ -106,7 +106,7 @@ class Protocol:
             count = 0 if dataset.is_outlier is None else int((~dataset.is_outlier).sum())
             if self.n_normals is not None and count < self.n_normals:
                 raise CollectionError(
-                    f"dataset {dataset.name!r} has {counted(count, 'known normal instance')}; {self.n_normals} are "
+                    f"dataset {dataset.name!r} has {write_count(count, 'known normal instance')}; {self.n_normals} are "
                     "needed. Leave it out or lower n_normals."
                 )
 

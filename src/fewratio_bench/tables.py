@@ -43,7 +43,7 @@ def read_records(folder: Path, problems: Iterable[Problem]) -> Records:
     return {problem.data: record_file(folder, problem).read() for problem in problems}
 
 
-def table_of(experiment: Experiment, folder: Path, records: Records | None = None) -> Table:
+def make_table(experiment: Experiment, folder: Path, records: Records | None = None) -> Table:
     """Make an experiment's table from the records in a folder; those of its problems, if they are read already."""
     records = read_records(folder, experiment.problems) if records is None else records
     if experiment.layout == "seconds":
@@ -62,7 +62,7 @@ def table_of(experiment: Experiment, folder: Path, records: Records | None = Non
     return Table(experiment.title, grids, caption, numbers)
 
 
-def make_table(experiment: Experiment, folder: Path, format: str = "markdown") -> str:
+def write_table(experiment: Experiment, folder: Path, format: str = "markdown") -> str:
     """Write the table of an experiment, made from the records of a folder.
 
     Parameters
@@ -74,7 +74,7 @@ def make_table(experiment: Experiment, folder: Path, format: str = "markdown") -
     format : {"markdown", "latex", "html", "csv"}
         How to write it.
     """
-    return table_text(table_of(experiment, folder), format)
+    return table_text(make_table(experiment, folder), format)
 
 
 def _by_size(experiment: Experiment, result: PanelResult) -> Grid:

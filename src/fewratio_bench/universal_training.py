@@ -15,7 +15,7 @@ from fewratio.estimators.networks.nn.intervals import QUANTILES, Intervals
 from fewratio.estimators.networks.optim import Ensemble, History, Processes, TrainingPlan, train
 from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio.estimators.networks.training.episodes import EpisodeSampler, SupportSize
-from fewratio.estimators.networks.universal import ALPHAS, universal_model, untrained_intervals
+from fewratio.estimators.networks.universal import ALPHAS, make_intervals, universal_model
 from fewratio_bench.prior import RELATIONS, SHAPES, PriorPairs, draw_pairs
 
 # Kinds of pairs that the network is never trained on, to see how it does on kinds that are new to it.
@@ -114,7 +114,7 @@ def train_universal(
     (RatioModel, list of History)
         The network, and how each stage went.
     """
-    part = Processes.launched().part
+    part = Processes.from_launch().part
     pairs, others = _draw(bank, seed, device, "practice", "validation")
     model = universal_model(torch.Generator().manual_seed(seed))
     model.scaler = _WithoutTruth()
@@ -139,9 +139,9 @@ def train_intervals(
     checkpoint: str | None = None,
 ) -> tuple[Intervals, list[History]]:
     """Train the intervals of a trained universal network, which stays as it is; parameters as in `train_universal`."""
-    part = Processes.launched().part
+    part = Processes.from_launch().part
     pairs, others = _draw(bank, seed, device, "intervals", "validation of intervals")
-    intervals = untrained_intervals(torch.Generator().manual_seed(seed))
+    intervals = make_intervals(torch.Generator().manual_seed(seed))
     histories: list[History] = []
     for number, stage in enumerate(stages):
         module = IntervalLoss(model, intervals, min(_N_EVALUATED, stage.n_query - stage.largest))
@@ -286,7 +286,7 @@ class IntervalLoss(nn.Module):
         assert alpha is not None
         rows = torch.cat([query.nu[..., -self.n_rows :, :], query.de[..., -self.n_rows :, :]], dim=-2)
         # All of this is frozen, so no graph is kept; under `no_grad` it would be computed in many small blocks.
-        ratio = self.model.adapt(Pair.joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
+        ratio = self.model.adapt(Pair.from_joined(support.rows[..., :-1], support.shares, support.n_nu), alpha)
         phi = self.model.features(rows[..., :-1], ratio.support, ratio.z)
         truth = true_ratio(rows[..., -1], alpha)
         divergence = true_divergence(true_ratio(query.rows[..., -1], alpha), query.shares, alpha)

@@ -156,7 +156,7 @@ def _add_routes(app: FastAPI) -> None:
             archive, folder = Path(work, safe), place / PurePath(safe).stem
             await runner(request).receive(request, archive)
             task = {"folder": work, "stdout": TEXT, "unpack": str(archive), "into": str(folder)}
-            with store.reserved(runner(request).limits.unpacked) as most:
+            with store.reserve(runner(request).limits.unpacked) as most:
                 message = await runner(request).workers.run({**task, "unpacked": most}, lambda progress: None)
             if message is not None:
                 raise DataFileError(message)
@@ -206,7 +206,7 @@ def _add_routes(app: FastAPI) -> None:
     @app.post("/api/v1/jobs", status_code=201, response_model=JobInfo, tags=["jobs"])
     async def start_job(request: Request, asked: JobRequest) -> Any:
         """Start a job."""
-        return _described(runner(request).start(asked, owner(request)))
+        return _describe(runner(request).start(asked, owner(request)))
 
     @app.get("/api/v1/jobs/{id}", response_model=JobInfo, tags=["jobs"])
     async def get_job(
@@ -219,7 +219,7 @@ def _add_routes(app: FastAPI) -> None:
         if not job.is_over:
             with suppress(TimeoutError):
                 await asyncio.wait_for(job.changed.wait(), wait)
-        return _described(job)
+        return _describe(job)
 
     @app.delete("/api/v1/jobs/{id}", response_model=JobInfo, tags=["jobs"])
     async def cancel_job(request: Request, id: str) -> Any:
@@ -228,10 +228,10 @@ def _add_routes(app: FastAPI) -> None:
         if not job.is_over:
             job.task.cancel()
             await asyncio.wait([job.task])
-        return _described(job)
+        return _describe(job)
 
 
-def _described(job: Job) -> dict[str, Any]:
+def _describe(job: Job) -> dict[str, Any]:
     told = {name: getattr(job, name) for name in JobInfo.model_fields if name != "files"}
     if job.state == "running" and job.started is not None:
         told["seconds"] = time.monotonic() - job.started
@@ -244,7 +244,7 @@ def _add_problems(app: FastAPI) -> None:
         return JSONResponse(content, status, media_type="application/problem+json")
 
     @app.exception_handler(StarletteHTTPException)
-    async def refused(request: Request, error: StarletteHTTPException) -> JSONResponse:
+    async def refuse(request: Request, error: StarletteHTTPException) -> JSONResponse:
         detail = error.detail
         if error.status_code in (404, 405) and detail in ("Not Found", "Method Not Allowed"):
             detail = f"There is nothing here for {request.method}; /docs.html lists what there is. Check the address."

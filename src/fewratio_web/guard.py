@@ -111,7 +111,7 @@ class Guard:
 
         async def answer(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = self._answered(message["headers"], session if is_new else None)
+                message["headers"] = self._add_headers(message["headers"], session if is_new else None)
             await send(message)
 
         if self.token is not None and "token" in parse_qs(scope["query_string"].decode("latin-1")):
@@ -132,7 +132,7 @@ class Guard:
             return
         seen, is_whole = 0, False
 
-        async def bounded() -> MutableMapping[str, Any]:
+        async def receive_bounded() -> MutableMapping[str, Any]:
             # How large a request says it is is not believed.
             nonlocal seen, is_whole
             try:
@@ -147,7 +147,7 @@ class Guard:
 
         self._active[client] += 1
         try:
-            await self.app(scope, bounded, answer)
+            await self.app(scope, receive_bounded, answer)
         finally:
             self._active[client] -= 1
             # What is 0 is forgotten.
@@ -210,7 +210,7 @@ class Guard:
         detail = "No token is given, or a wrong one; needed is that of --token. Add ?token=... to the address."
         return problem(401, "Token needed", detail)
 
-    def _answered(self, headers: list[tuple[bytes, bytes]], new_session: str | None) -> list[tuple[bytes, bytes]]:
+    def _add_headers(self, headers: list[tuple[bytes, bytes]], new_session: str | None) -> list[tuple[bytes, bytes]]:
         has = {name.lower() for name, _ in headers}
         added = [(name.encode(), value.encode()) for name, value in _HEADERS.items() if name.encode() not in has]
         if new_session is not None:

@@ -54,7 +54,7 @@ class Limits:
     requests: int = 64
     kept: int = 3600
 
-    def of_task(self) -> dict[str, Any]:
+    def list_for_worker(self) -> dict[str, Any]:
         """Return what a worker is told."""
         return {
             "tables": {"columns": self.columns, "cells": self.cells},

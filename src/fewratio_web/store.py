@@ -107,7 +107,7 @@ class Store:
         return self._bytes + self._reserved > self.limits.disk or n_files > self.limits.files
 
     @contextmanager
-    def reserved(self, most: int) -> Iterator[int]:
+    def reserve(self, most: int) -> Iterator[int]:
         """Keep room for files to come, and say for how many bytes: so many, or all that is left."""
         if not self._reserved:
             self._counted, self._bytes = time.monotonic(), _size(self.root)

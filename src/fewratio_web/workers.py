@@ -61,7 +61,9 @@ class Workers:
             report(None)
             try:
                 async with asyncio.timeout(self.limits.seconds):
-                    status = await self._attend({"limits": self.limits.of_task(), "stderr": STDERR, **task}, report)
+                    status = await self._attend(
+                        {"limits": self.limits.list_for_worker(), "stderr": STDERR, **task}, report
+                    )
             except TimeoutError:
                 return (
                     f"The work took longer than {self.limits.seconds} s; no more is given to one job. Use fewer rows, "

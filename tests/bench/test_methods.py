@@ -177,7 +177,7 @@ def test_fine_tuning_is_adam_on_the_last_layer_of_the_whole_network(parts, objec
     ((_, ((model, *_), *_)),) = bench.trained.items()
     support, query = cell.evaluations["validation"].episode
     shares = support.shares if support.shares.dim() == 2 else support.shares[task]
-    mine = Pair.joined(support.rows[task], shares, support.n_nu)
+    mine = Pair.from_joined(support.rows[task], shares, support.n_nu)
     optimiser = torch.optim.Adam([model.head.weights.requires_grad_()], lr=1e-3)
     for _ in range(7):
         optimiser.zero_grad()

@@ -16,7 +16,7 @@ from fewratio_bench.experiments import EXPERIMENTS, Experiment, Panel
 from fewratio_bench.methods import OneClass
 from fewratio_bench.problems import LANDMINE
 from fewratio_bench.rendering import display_name, table_text
-from fewratio_bench.tables import table_of
+from fewratio_bench.tables import make_table
 from tests.bench.conftest import KERNEL, OURS, SMALL, a_record, replace, small
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -30,7 +30,7 @@ SETTINGS = {method.name: method.settings(SMALL)[0] for method in (KERNEL_ALONE, 
 @cache
 def committed(name):
     """Make a table of the committed records, which takes seconds."""
-    return table_of(EXPERIMENTS[name], RESULTS)
+    return make_table(EXPERIMENTS[name], RESULTS)
 
 
 def records_of(method, values, metric="squared_error", n_support=10, **changes):
@@ -87,7 +87,7 @@ def test_the_order_stands_below_the_numbers_and_not_where_they_are_of_different_
     assert all(display_name(said) in table_text(table, name) for name in ("markdown", "latex"))
     assert display_name(said) in html.unescape(table_text(table, "html"))
     assert not any(grid.note for grid in committed("alpha-dependency").grids)
-    assert not any(grid.note for grid in table_of(EXPERIMENTS["relative-dre"].quick(), RESULTS).grids)
+    assert not any(grid.note for grid in make_table(EXPERIMENTS["relative-dre"].quick(), RESULTS).grids)
 
 
 def test_the_two_selection_rules_choose_by_their_own_datasets():
@@ -184,14 +184,14 @@ def test_bold_is_the_best_and_what_is_not_significantly_worse(metric, better):
     experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (SMALL,), metric),), methods)
     (result,) = aggregate(experiment, {SMALL.data: records})
     assert [result.is_best(row, "10") for row in result.rows] == [True, True, False]
-    text = table_text(table_of(experiment, RESULTS, {SMALL.data: records}), "markdown")
+    text = table_text(make_table(experiment, RESULTS, {SMALL.data: records}), "markdown")
     assert text.count("**") == 4
 
 
 def test_every_format_holds_the_same_numbers():
     records = [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [-0.5, -0.52], metric)]
     experiment = small(KERNEL_ALONE, problem=replace(SMALL, sizes=(10,)))
-    table = table_of(experiment, RESULTS, {SMALL.data: records})
+    table = make_table(experiment, RESULTS, {SMALL.data: records})
     text = table_text(table, "markdown")
     assert "**-0.510 ± 0.010** | -0.559 | +0.049" in text
     assert "Commit abc; device cpu" in text
@@ -205,7 +205,7 @@ def test_every_format_holds_the_same_numbers():
 
 def test_a_panel_without_records_says_so():
     experiment = small(KERNEL)
-    table = table_of(experiment, RESULTS, {})
+    table = make_table(experiment, RESULTS, {})
     assert not table.numbers
     for name in ("markdown", "latex", "html"):
         assert "There are no records. To make them: fewratio-bench run synthetic --data Gaussian-1d" in table_text(
@@ -237,7 +237,7 @@ def test_columns_are_in_order_and_what_is_missing_is_a_dash():
     (result, _) = aggregate(experiment, {SMALL.data: records})
     assert result.columns == ("1", "2", "5", "avg")
     assert "| RuLSIF | none | **1.000 ± 1.000** | - |" in table_text(
-        table_of(experiment, RESULTS, {SMALL.data: records}), "markdown"
+        make_table(experiment, RESULTS, {SMALL.data: records}), "markdown"
     )
 
 
@@ -279,7 +279,7 @@ def test_a_published_average_is_over_the_sizes_that_we_have():
 def test_ours_is_a_key_that_readers_do_not_see():
     records = records_of("Ours", [-0.5, -0.52])
     experiment = Experiment("synthetic", "Small", (Panel(SMALL.data, (ONE_SIZE,), "squared_error"),), (OURS_ALONE,))
-    table = table_of(experiment, RESULTS, {SMALL.data: records})
+    table = make_table(experiment, RESULTS, {SMALL.data: records})
     for name in ("markdown", "latex", "html"):
         text = table_text(table, name)
         assert "paper's method" in text
@@ -290,10 +290,11 @@ def test_ours_is_a_key_that_readers_do_not_see():
 
 def test_a_method_without_records_is_named():
     records = [r for metric in ("squared_error", "regret") for r in records_of("RuLSIF", [-0.5, -0.52], metric)]
-    caption = table_of(small(OURS_ALONE, KERNEL_ALONE, problem=ONE_SIZE), RESULTS, {SMALL.data: records}).caption
+    caption = make_table(small(OURS_ALONE, KERNEL_ALONE, problem=ONE_SIZE), RESULTS, {SMALL.data: records}).caption
     assert "Without records, and so not shown: paper's method." in caption
     assert (
-        "Without records" not in table_of(small(KERNEL_ALONE, problem=ONE_SIZE), RESULTS, {SMALL.data: records}).caption
+        "Without records"
+        not in make_table(small(KERNEL_ALONE, problem=ONE_SIZE), RESULTS, {SMALL.data: records}).caption
     )
 
 
@@ -317,7 +318,7 @@ def test_every_length_has_a_row_of_its_own_and_every_panel_a_column():
         for dim, values in ((3, [-0.5, -0.7]), (5, [-0.4, -0.5]))
         for record in records_of("Ours", values, parameters=SETTINGS["Ours"] | {"latent_dim": dim})
     ]
-    (grid,) = table_of(experiment, RESULTS, {SMALL.data: records}).grids
+    (grid,) = make_table(experiment, RESULTS, {SMALL.data: records}).grids
     assert list(grid.header[2:]) == ["Gaussian-1d: J", "elsewhere: AUC [%]"]
     assert [[cell.text for cell in row] for row in grid.rows] == [
         ["Ours, K = 3", "none", "-0.600 ± 0.100", "no records"],
@@ -370,7 +371,7 @@ def test_seconds_stand_beside_the_published_ones(costs, tmp_path):
     lines = [json.dumps(each | {"threads": 1, "commit": "abc", "device": "cpu"}) for each in (cost, kernel)]
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "method_cost.jsonl").write_text("\n".join(lines) + "\n")
-    table = table_of(EXPERIMENTS["computation-cost"], tmp_path, costs)
+    table = make_table(EXPERIMENTS["computation-cost"], tmp_path, costs)
     alone, together = ([[cell.text for cell in row] for row in grid.rows] for grid in table.grids)
     assert alone == [
         ["Ours (train)", "cpu, 1 thread", "70.000", "137.93"],
@@ -385,6 +386,6 @@ def test_seconds_stand_beside_the_published_ones(costs, tmp_path):
 
 
 def test_seconds_that_were_not_measured_say_so(costs, tmp_path):
-    table = table_of(EXPERIMENTS["computation-cost"], tmp_path, costs)
+    table = make_table(EXPERIMENTS["computation-cost"], tmp_path, costs)
     assert "Run benchmarks/method_cost.py" in table_text(table, "markdown")
-    assert not table_of(EXPERIMENTS["computation-cost"], tmp_path, {}).numbers
+    assert not make_table(EXPERIMENTS["computation-cost"], tmp_path, {}).numbers

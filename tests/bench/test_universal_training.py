@@ -67,7 +67,7 @@ def test_every_stage_trains_and_gives_finite_weights(trained):
     learned = model.state_dict()
     assert all(tensor.isfinite().all() for tensor in state(model, intervals).values())
     assert all(not torch.equal(start[name], learned[name]) for name in start)
-    start = universal_training.untrained_intervals(torch.Generator().manual_seed(3)).state_dict()
+    start = universal_training.make_intervals(torch.Generator().manual_seed(3)).state_dict()
     assert any(not torch.equal(start[name], tensor) for name, tensor in intervals.state_dict().items())
 
 
@@ -97,7 +97,9 @@ def test_kinds_that_are_held_out_are_in_no_bank(trained):
 @given(pair=pairs(n_features=1), alpha=st.floats(0.1, 0.9))
 def test_what_is_not_known_is_not_used(pair, alpha):
     ratio = pair.rows.squeeze(-1).exp()
-    unknown = Pair.joined(torch.cat([pair.rows, torch.full_like(pair.rows, torch.nan)], -1), pair.shares, pair.n_nu)
+    unknown = Pair.from_joined(
+        torch.cat([pair.rows, torch.full_like(pair.rows, torch.nan)], -1), pair.shares, pair.n_nu
+    )
     episode = Episode(unknown, unknown, torch.tensor(alpha, dtype=torch.float64))
     expected = 2 * alpha * RelativeSquaredError(alpha)(ratio, pair.shares)
     torch.testing.assert_close(InformedSquaredError().on(ratio, episode), expected)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fewratio.charts.chart import Picture, chart_spec, combined
+from fewratio.charts.chart import Picture, chart_spec, combine
 from fewratio.charts.distributions import marked_histogram, signed_bars
 from fewratio.charts.style import INK
 from fewratio.errors import DataNotFoundError, MissingPackageError, ParameterError
@@ -18,7 +18,7 @@ HISTOGRAM = marked_histogram([0.0, 1.0, 2.0], {"rows": [3, 1]}, ("score", "rows"
 
 @pytest.fixture
 def picture():
-    return combined([(BARS, "Bars", 200), (HISTOGRAM, "Scores", 300)], "A <title>")
+    return combine([(BARS, "Bars", 200), (HISTOGRAM, "Scores", 300)], "A <title>")
 
 
 @pytest.mark.parametrize("ending", MAGIC)
@@ -91,7 +91,7 @@ def test_the_same_result_gives_the_same_file(picture, tmp_path):
 def test_a_name_in_the_data_cannot_end_the_script_of_a_page(tmp_path):
     name = "</script><script>alert('read')</script>"
     chart = signed_bars([name], [1.0], [True], [name], f"The strongest is {name}.")
-    combined([(chart, name, 200)], name).save(tmp_path / "picture.html")
+    combine([(chart, name, 200)], name).save(tmp_path / "picture.html")
     page = (tmp_path / "picture.html").read_text(encoding="utf-8")
     assert "<script>alert" not in page
     spec, _ = json.JSONDecoder().raw_decode(page.partition("const spec = ")[2])

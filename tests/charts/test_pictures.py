@@ -176,11 +176,11 @@ def test_panels_are_not_empty():
 
 @pytest.mark.parametrize(("name", "expected"), [("short", "short"), ("x" * 40, "x" * 40), (7, "7")])
 def test_short_names_stay(name, expected):
-    assert style.shortened(name) == expected
+    assert style.shorten(name) == expected
 
 
 def test_long_names_keep_their_ends():
-    short = style.shortened(LONG.format(15), 30)
+    short = style.shorten(LONG.format(15), 30)
     assert len(short) <= 30
     assert short.startswith("a measurement")
     assert short.endswith("laboratory")

@@ -210,7 +210,7 @@ def test_rows_of_a_file_are_indexed_as_an_array(stored, folder):
     with files.open_rows(files.find_file(folder / "rows.parquet"), by_column=True) as raw:
         encoding = Encoding.learn([raw])
         numbers = encoding.encode(raw).numbers
-        held = encoding.encode(raw.held()).numbers
+        held = encoding.encode(raw.hold_in_memory()).numbers
         assert isinstance(numbers, gate.FileNumbers)
         assert (numbers.shape, numbers.dtype) == (held.shape, held.dtype)
         rng = np.random.default_rng(0)
@@ -221,4 +221,4 @@ def test_rows_of_a_file_are_indexed_as_an_array(stored, folder):
         for column in range(held.shape[1]):
             np.testing.assert_array_equal(numbers[:, column : column + 1], held[:, column : column + 1])
         np.testing.assert_array_equal(np.asarray(numbers), held)
-        np.testing.assert_array_equal(raw.take(rows).column("x"), raw.held().take(rows).column("x"))
+        np.testing.assert_array_equal(raw.take(rows).column("x"), raw.hold_in_memory().take(rows).column("x"))

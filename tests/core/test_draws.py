@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from fewratio import KLIEP, ULSIF, AutoRatioEstimator, ClassifierRatio, RuLSIF
-from fewratio.core.draws import in_row_order, row_order, seeded
+from fewratio.core.draws import in_row_order, row_order, set_seed
 from fewratio.estimators import KMM, HeldOutSelection, Telescoping, mmd2
 from tests.strategies import quick, seeds
 
@@ -127,7 +127,7 @@ def test_every_estimator_can_be_seeded(estimator):
     # 320 rows in all: of more than 300 some become centres.
     n_rows = 40 if isinstance(estimator, KMM | Telescoping | KLIEP) else 160
     samples = table(0, n_rows), table(1, n_rows) + 0.5
-    copies = [seeded(clone(estimator).set_params(random_state=None), np.random.default_rng(5)) for _ in range(2)]
+    copies = [set_seed(clone(estimator).set_params(random_state=None), np.random.default_rng(5)) for _ in range(2)]
     first, second = (copy.fit(*samples).divergence() for copy in copies)
     assert first == second
 

@@ -132,7 +132,7 @@ def test_calibrated_error_is_eq8_and_the_squared_difference_of_divergences(suppo
     rows = torch.cat([support.rows[order], new_nu, new_de])
     shares = torch.cat([torch.zeros(2, n).double(), Pair(new_nu, new_de).shares], dim=-1)
     own = torch.cat([order, torch.full((5,), -1)])
-    episode = Episode(support, Pair.joined(rows, shares, n + 3), support_index=own)
+    episode = Episode(support, Pair.from_joined(rows, shares, n + 3), support_index=own)
     ratio = rows.squeeze(-1).exp().requires_grad_()
     loss = CalibratedSquaredError(alpha, weight).on(ratio, episode)
     on_query = squared_error(new_nu.exp().numpy(), new_de.exp().numpy(), alpha)

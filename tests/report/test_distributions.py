@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fewratio.data.columns import Column
-from fewratio.report.distributions import distribution, rounded
+from fewratio.report.distributions import distribution, round_values
 
 NUMBERS = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e9, 1e9))
 
@@ -67,6 +67,6 @@ def test_weights_count():
 
 def test_rounding_keeps_what_differs_beside_an_offset():
     values = 101325 + np.array([0.0, 0.001, 9.0])
-    assert len(set(rounded(values))) == 3
-    assert rounded(np.full(3, 7.123456)) == [7.1235] * 3
-    assert rounded(np.zeros(2)) == [0, 0]
+    assert len(set(round_values(values))) == 3
+    assert round_values(np.full(3, 7.123456)) == [7.1235] * 3
+    assert round_values(np.zeros(2)) == [0, 0]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fewratio import compare_datasets
-from fewratio.charts.chart import combined
+from fewratio.charts.chart import combine
 from fewratio.charts.distributions import mirrored_bars, signed_bars
 from fewratio.errors import MissingPackageError
 from fewratio.report import bundle, page
@@ -53,7 +53,7 @@ def test_what_data_say_is_text_and_never_markup():
     assert not [tag for tag, _ in elements.found if tag == "img"]
     assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
     assert HOSTILE not in text
-    picture = combined([(signed_bars([HOSTILE], [1.0], [True], [HOSTILE], HOSTILE), HOSTILE, 300)], HOSTILE)
+    picture = combine([(signed_bars([HOSTILE], [1.0], [True], [HOSTILE], HOSTILE), HOSTILE, 300)], HOSTILE)
     assert HOSTILE not in page.render_fragment(small_report(HOSTILE, [(HOSTILE, 1.0)]), picture)
 
 

@@ -207,7 +207,7 @@ def test_what_is_unpacked_does_not_pass_the_disk_either():
         )
         store = app.app.state.runner.store
         # Several at once share what is left.
-        with store.reserved(10**9) as first, store.reserved(10**9) as second:
+        with store.reserve(10**9) as first, store.reserve(10**9) as second:
             assert (first > 0, second) == (True, 0)
         assert not store.is_full
 

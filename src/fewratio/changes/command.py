@@ -33,7 +33,7 @@ def changes(
         import numpy as np
 
         from fewratio.changes.detection import detect_changes
-        from fewratio.core.wording import counted, listed, write_apart
+        from fewratio.core.wording import quote_list, write_apart, write_count
 
         options = request.options(*tables)
         by_ratio = request.model is not None or window is not None
@@ -49,14 +49,13 @@ def changes(
         )
         n_rows = tables[0].n_rows
         table = tables[0] if result.order is None else tables[0].take(result.order)
-        lines = [
-            f"{counted(len(result.points), 'change')} in {n_rows:,} rows of {frame.label(series)} ({result.method})"
-        ]
+        changes = write_count(len(result.points), "change")
+        lines = [f"{changes} in {n_rows:,} rows of {frame.make_label(series)} ({result.method})"]
         lines += _about_time(result)
         if result.encoding is not None and result.encoding.is_named:
             lines.append(f"columns  {result.encoding.summary}")
             if filled := [column.name for column in result.encoding.used if column.marks_missing]:
-                lines.append(f"filled   missing values of {listed(filled)}")
+                lines.append(f"filled   missing values of {quote_list(filled)}")
         if len(result.points):
             lines.append(f"changes  mean of up to 20 {'rows' if result.block_rows == 1 else 'blocks'} before -> after")
         for change in result.changes:
@@ -78,7 +77,7 @@ def changes(
         request.deliver(
             frame.Answer(lines, payload, columns, [table]),
             result.plot,
-            lambda command: result._report(command, frame.label(series)),
+            lambda command: result._report(command, frame.make_label(series)),
         )
 
 

@@ -13,13 +13,13 @@ from fewratio.changes.significance import ChangeOptions, FoundChanges, check_opt
 from fewratio.changes.time_order import read_series
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
-from fewratio.report.reported import Reported, plain
+from fewratio.report.reported import Reported, make_plain
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -126,7 +126,7 @@ class ChangeResult(Reported):
         ends, found = [0, *self.points.tolist(), len(self.scores)], []
         rounding = rounding_variance(self.series) if len(self.points) else 0.0
         for number, (row, place) in enumerate(zip(self.points.tolist(), self.series_points.tolist(), strict=True)):
-            sides = self._between(ends[number], row), self._between(row, ends[number + 2])
+            sides = self._select_between(ends[number], row), self._select_between(row, ends[number + 2])
             before, after = (self.series[rows] - self.background[rows] for rows in sides)
             moment = self.background[max(place - 1, 0) : place + 1].mean(0)
             means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
@@ -158,7 +158,7 @@ class ChangeResult(Reported):
             )
         return found
 
-    def _between(self, start: int, stop: int) -> slice:
+    def _select_between(self, start: int, stop: int) -> slice:
         """Return the rows of `series` that are made of these rows only, or else the one that has the first of them."""
         first, last = -(-start // self.block_rows), stop // self.block_rows
         first = first if first < last else min(start // self.block_rows, len(self.series) - 1)
@@ -173,7 +173,7 @@ class ChangeResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
         names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
-        known = plain(self, "points", "threshold", "p_values", "window", "order", "changes", "scores")
+        known = make_plain(self, "points", "threshold", "p_values", "window", "order", "changes", "scores")
         return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
 
     def plot(self) -> "Picture":
@@ -284,13 +284,13 @@ def detect_changes(
     is_test = uses_windows or level is not None or n_permutations not in (None, 0)
     check_options(options, is_test)
     for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
-    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
+    model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)
     opened = read_series(model, series, time, columns, by_blocks=not uses_windows)
     blocks, n = opened.blocks, opened.n_rows
     check_squares(opened.rows)
     if not uses_windows and n < LEAST_ROWS:
         raise InputError(
-            f"{opened.argument} has {counted(n, 'row')}; at least {LEAST_ROWS} are needed. Pass a longer series."
+            f"{opened.argument} has {write_count(n, 'row')}; at least {LEAST_ROWS} are needed. Pass a longer series."
         )
     # With a threshold as a `ChangeDetector`, which knows no more than its windows.
     unknown = Segmentation([], [], np.zeros_like(opened.rows), opened.rows)

@@ -57,7 +57,7 @@ class ChangeDetector:
         self.window = window
         self.threshold = check_threshold(threshold)
         # A seed once and for all: the same windows must have the same score at any time.
-        self.estimator = inputs.seeded_copy(estimator, inputs.default_estimator(), np.random.default_rng(0))
+        self.estimator = inputs.copy_seeded(estimator, inputs.default_estimator(), np.random.default_rng(0))
         self.n_rows_ = 0
         self.score_ = float("nan")
         self.changes_: list[int] = []

@@ -71,8 +71,8 @@ def _find_period(values: Floats, is_gap: NDArray[Any]) -> float:
         return 0.0
     period = 1 / find_frequency(level[:, None])
 
-    def likeness(lag: int) -> float:
+    def compare_at(lag: int) -> float:
         return float(level[lag:] @ level[:-lag]) / float(level @ level)
 
-    whole, half = likeness(round(period)), likeness(round(period / 2))
+    whole, half = compare_at(round(period)), compare_at(round(period / 2))
     return period if period <= len(values) / 4 and whole > _ALIKE and whole - half > _ALIKE else 0.0

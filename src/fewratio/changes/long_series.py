@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fewratio.changes.gaps import fill_gaps, find_marks
 from fewratio.changes.seasons import average_phases, find_period
-from fewratio.changes.segment_costs import Cost, noise, refine_points, rounding_variance
+from fewratio.changes.segment_costs import Cost, estimate_noise, refine_points, rounding_variance
 from fewratio.changes.segmentation import change_penalty, subtract_segments
 from fewratio.changes.significance import FoundChanges
 from fewratio.core.blocks import row_blocks
@@ -131,7 +131,7 @@ class LongSeries:
         rows = (rows[:, spread > 0] - rows[:, spread > 0].mean(0)) / spread[spread > 0]
         if not rows.shape[1]:
             return (points * self.size).tolist()
-        cost = Cost(rows, noise(rows), 0, rounding_variance(rows))
+        cost = Cost(rows, estimate_noise(rows), 0, rounding_variance(rows))
 
         def total(places: list[int]) -> float:
             edges = np.array([0, *places, len(rows)])

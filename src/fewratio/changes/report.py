@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.changes.chart import change_scores, series_chart
-from fewratio.charts.chart import Chart, Picture, combined
-from fewratio.charts.style import shortened
+from fewratio.charts.chart import Chart, Picture, combine
+from fewratio.charts.style import shorten
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import counted, write_apart
+from fewratio.core.wording import write_apart, write_count
 from fewratio.report import page
-from fewratio.report.distributions import rounded
+from fewratio.report.distributions import round_values
 
 # Columns in a report, and in a picture.
 _NAMED, _MOST_COLUMNS, _MOST_DRAWN = 3, 8, 4
@@ -30,10 +30,10 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     command : str or None
         What makes the report again; by default a call in Python.
     """
-    rows = counted(len(result.scores), "row")
+    rows = write_count(len(result.scores), "row")
     changes = result.changes
     if result.times is not None:
-        rows += f", {' to '.join(names_of_moments(result.times[[0, -1]]))}"
+        rows += f", {' to '.join(write_moments(result.times[[0, -1]]))}"
     facts = {"Rows": rows, "Changes": str(len(changes)), "Method": result.method}
     if result.is_test:
         facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
@@ -44,14 +44,14 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     moments = _moments(result)
     named = [
         f"{text} ({column_title(change['column'])})"
-        for text, change in zip(names_of_moments(moments), changes, strict=True)
+        for text, change in zip(write_moments(moments), changes, strict=True)
     ]
     where = "" if result.times is not None else "row "
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     answer = "No change was found."
     if named:
-        answer = f"{counted(len(named), 'change')}: {where}{', '.join(named[:_NAMED])}{more}."
-    call = page.made_with(result.settings, command, "detect_changes", ("series",))
+        answer = f"{write_count(len(named), 'change')}: {where}{', '.join(named[:_NAMED])}{more}."
+    call = page.describe_making(result.settings, command, "detect_changes", ("series",))
     sections = [
         page.Section("The series", _series(result)),
         page.Section("What changed", [_table(result, changes, moments)]),
@@ -63,8 +63,8 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
 def draw_changes(result: Any) -> Picture:
     """Draw the columns that changed most, and the scores."""
     charts = _charts(result, _MOST_DRAWN)
-    title = f"{counted(len(result.points), 'change')} in {counted(len(result.scores), 'row')}"
-    return combined([(chart, "", 720) for chart in charts], title, "vconcat")
+    title = f"{write_count(len(result.points), 'change')} in {write_count(len(result.scores), 'row')}"
+    return combine([(chart, "", 720) for chart in charts], title, "vconcat")
 
 
 def _moments(result: Any) -> NDArray[Any]:
@@ -77,7 +77,7 @@ def column_title(name: str) -> str:
     return f"column {name}" if name.isdecimal() else name
 
 
-def names_of_moments(moments: NDArray[Any]) -> list[str]:
+def write_moments(moments: NDArray[Any]) -> list[str]:
     """Write dates to the day, minute or second, whichever tells all, and numbers briefly."""
     if moments.dtype.kind != "M":
         return [f"{moment:.6g}" for moment in moments.tolist()]
@@ -85,7 +85,7 @@ def names_of_moments(moments: NDArray[Any]) -> list[str]:
     return [str(moment).replace("T", " ") for moment in moments.astype(f"datetime64[{unit}]")]
 
 
-def _plain(moments: NDArray[Any]) -> list[Any]:
+def _make_plain(moments: NDArray[Any]) -> list[Any]:
     """Return moments as a chart takes them: dates as ISO texts in UTC."""
     if moments.dtype.kind != "M":
         return moments.tolist()
@@ -100,8 +100,8 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
     is_time, is_binned = when.dtype.kind == "M", n > _MOST_ROWS
     starts = np.linspace(0, n, _STRETCHES, endpoint=False).astype(int) if is_binned else np.arange(n)
     segment = np.searchsorted(points, starts, side="right")
-    x, at = _plain(when[starts]), _plain(_moments(result))
-    x[-1] = _plain(when[-1:])[0]
+    x, at = _make_plain(when[starts]), _make_plain(_moments(result))
+    x[-1] = _make_plain(when[-1:])[0]
     charts = []
     for label in result.ranked_columns[:n_columns]:
         place = result.feature_names.index(label)
@@ -110,26 +110,25 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
         sizes = np.diff([*starts, n])
         data = {
             "x": x,
-            "y": rounded(np.add.reduceat(values, starts) / sizes),
-            "level": rounded(level[starts]),
+            "y": round_values(np.add.reduceat(values, starts) / sizes),
+            "level": round_values(level[starts]),
             "segment": segment.tolist(),
         }
         if is_binned:
-            data |= {"low": rounded(np.minimum.reduceat(values, starts))}
-            data |= {"high": rounded(np.maximum.reduceat(values, starts))}
+            data |= {"low": round_values(np.minimum.reduceat(values, starts))}
+            data |= {"high": round_values(np.maximum.reduceat(values, starts))}
         title = column_title(label)
         values_of = "values" if result.block_rows == 1 else f"means of {result.block_rows} rows"
-        description = (
-            f"{title}: {n} {values_of} from {values.min():.3g} to {values.max():.3g}, {counted(len(points), 'change')}."
-        )
-        charts.append(series_chart(data, at, shortened(title, 80), description, is_time=is_time))
+        span = f"from {values.min():.3g} to {values.max():.3g}"
+        description = f"{title}: {n} {values_of} {span}, {write_count(len(points), 'change')}."
+        charts.append(series_chart(data, at, shorten(title, 80), description, is_time=is_time))
     there = np.flatnonzero(~np.isnan(scores))
     if is_binned and len(there) > _MOST_ROWS:
         # The highest score of each stretch.
         parts = np.array_split(there, _STRETCHES)
         there = np.array([part[scores[part].argmax()] for part in parts])
     if len(there):
-        data = {"x": _plain(when[there]), "y": rounded(scores[there])}
+        data = {"x": _make_plain(when[there]), "y": round_values(scores[there])}
         description = f"Scores, highest {np.nanmax(scores):.3g}."
         charts.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
     return charts
@@ -168,7 +167,7 @@ def _table(result: Any, changes: list[dict[str, Any]], moments: NDArray[Any]) ->
             *(float(change[key]) for key in ("deviation_before", "deviation_after", "score")),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]
-        for text, change in zip(names_of_moments(moments), changes, strict=True)
+        for text, change in zip(write_moments(moments), changes, strict=True)
     ]
     rows = "rows" if result.block_rows == 1 else f"blocks of {result.block_rows} rows"
     note = (

@@ -103,16 +103,16 @@ class SplitGains:
         self.n_rows = n = len(series)
         spread = np.where(np.ptp(series, axis=0) > 0, series.std(0), 1.0)
         scaled = (series - series.mean(0)) / np.where(spread > 0, spread, 1.0)
-        self._cost = Cost(scaled, noise(scaled), 0, rounding_variance(scaled))
+        self._cost = Cost(scaled, estimate_noise(scaled), 0, rounding_variance(scaled))
         self._edges = np.unique(np.linspace(0, n, min(n, POSITIONS) + 1).astype(np.intp))
 
-    def positions(self, start: int, stop: int) -> Numbers:
+    def list_positions(self, start: int, stop: int) -> Numbers:
         """Return the rows between two at which a split is tried."""
         return self._edges[(self._edges >= start + _LEAST_SPLIT) & (self._edges <= stop - _LEAST_SPLIT)]
 
     def best(self, start: int, stop: int) -> Floats:
         """Return the largest gain of each of these splits."""
-        return self._largest(start, self.positions(start, stop), stop)
+        return self._largest(start, self.list_positions(start, stop), stop)
 
     def at(self, start: int, point: int, stop: int) -> float:
         """Return the largest gain of a split at one row."""
@@ -129,12 +129,12 @@ class SplitGains:
                 break
         return found
 
-    def nearby(self, start: int, point: int, stop: int) -> int:
+    def find_nearby(self, start: int, point: int, stop: int) -> int:
         """Return the best row for a split near a position."""
         return refine_points(self._cost, [point], (self._cost.n_rows + 1) // POSITIONS, start, stop)[0]
 
 
-def noise(series: Floats) -> Floats:
+def estimate_noise(series: Floats) -> Floats:
     """Return the variance of the noise of each column, as the steps between rows have it."""
     return np.diff(series, axis=0).var(0) / 2
 

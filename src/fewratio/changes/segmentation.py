@@ -17,8 +17,8 @@ from fewratio.changes.segment_costs import (
     POSITIONS,
     PRIOR_ROWS,
     Cost,
+    estimate_noise,
     find_cheapest,
-    noise,
     refine_points,
     rounding_variance,
     running_median,
@@ -212,7 +212,7 @@ def _propose(series: Floats, rounding: Floats, report: Callable[[], None]) -> It
         yield _Proposal(0.0, [], 0)
         return
     yield from _describe_as(series, rounding, [])
-    edges, common = np.unique(np.linspace(0, n, min(n, POSITIONS) + 1).astype(np.intp)), noise(series)
+    edges, common = np.unique(np.linspace(0, n, min(n, POSITIONS) + 1).astype(np.intp)), estimate_noise(series)
     for degree in (0, 1):
         table = tabulate_costs(Cost(series, common, degree, rounding, edges), edges, least=3 + 2 * degree)
         seen: set[tuple[int, ...]] = {()}

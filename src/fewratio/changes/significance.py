@@ -10,7 +10,7 @@ from fewratio.changes.segment_costs import SplitGains
 from fewratio.changes.segmentation import FAR, Segmentation, fit_autoregression
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import clip_far
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.errors import InputError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
@@ -79,12 +79,12 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
         start, stop = parts.pop()
         inside = gains.best(start, stop)
         if len(inside) and inside.max() > limit:
-            point = gains.nearby(start, int(gains.positions(start, stop)[inside.argmax()]), stop)
+            point = gains.find_nearby(start, int(gains.list_positions(start, stop)[inside.argmax()]), stop)
             points.append(point)
             parts += [(start, point), (point, stop)]
     points, values = _confirm(gains, sorted(points), limit)
     by_row = np.full(len(rows), np.nan)
-    by_row[gains.positions(0, len(rows))] = scores
+    by_row[gains.list_positions(0, len(rows))] = scores
     # A change may lie between the positions of scores.
     by_row[points] = values
     return FoundChanges(np.array(points, dtype=np.intp), by_row, limit, _p_values(highest, values), None)
@@ -124,8 +124,8 @@ def find_by_windows(
     step = max(1, window // 5) if options.step is None else options.step
     if n < 2 * window:
         raise InputError(
-            f"{argument} has {counted(n, 'row')}; two windows of {window} need {2 * window}. Pass a longer series or a "
-            "smaller window."
+            f"{argument} has {write_count(n, 'row')}; two windows of {window} need {2 * window}. Pass a longer series "
+            "or a smaller window."
         )
     positions = np.arange(window, n - window + 1)
     scores = np.full(n, np.nan)

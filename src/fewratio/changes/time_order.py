@@ -105,7 +105,7 @@ def read_series(
             given.check_has([label])
             found = _read_time(given, label)
             order = np.argsort(found.numbers, kind="stable") if (np.diff(found.numbers) < 0).any() else None
-            given = given.without([label])
+            given = given.drop([label])
             columns = _drop_label(columns, label)
             given = given if order is None else given.take(order)
     encoding, (table,), *_ = inputs.read_samples(model, {"series": given}, columns)

@@ -43,7 +43,7 @@ _LESS = "\uf8fe"
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 # Letters of names in one line.
 _LEGEND_LETTERS = 45
-# As `fewratio.charts.style.shortened` does it.
+# As `fewratio.charts.style.shorten` does it.
 SHORTENED = "length(datum.label) > 24 ? slice(datum.label, 0, 11) + '…' + slice(datum.label, -11) : datum.label"
 PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
 
@@ -95,10 +95,10 @@ class Picture:
         self.spec = {
             "$schema": _SCHEMA,
             "description": description,
-            **_inked(content),
+            **_ink(content),
             "background": "white",
             "padding": 12,
-            "config": _inked(_CONFIG | {"legend": _CONFIG["legend"] | {"orient": "bottom"}}),
+            "config": _ink(_CONFIG | {"legend": _CONFIG["legend"] | {"orient": "bottom"}}),
         }
 
     def save(self, path: Any) -> None:
@@ -144,7 +144,7 @@ class Picture:
         return f"Picture: {self.spec['description']} save(path) writes it to a file."
 
 
-def combined(panels: Sequence[tuple[Chart, str, int]], title: str, direction: str = "hconcat") -> Picture:
+def combine(panels: Sequence[tuple[Chart, str, int]], title: str, direction: str = "hconcat") -> Picture:
     """Put charts side by side, or below each other (vconcat), each with a title and a width, under a common title."""
     drawn = [panel(*each) for each in panels]
     if direction == "hconcat":
@@ -168,12 +168,12 @@ def panel(chart: Chart, title: str, width: int) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in ("$schema", "autosize", "background", "config")}
 
 
-def _inked(node: Any) -> Any:
+def _ink(node: Any) -> Any:
     """Put ink for the colour of the text around: a picture has nothing around it."""
     if isinstance(node, Mapping):
         is_ink = {key: value == CURRENT and key.lower().endswith(("color", "stroke")) for key, value in node.items()}
-        return {key: INK if is_ink[key] else _inked(value) for key, value in node.items()}
-    return [_inked(each) for each in node] if isinstance(node, list) else node
+        return {key: INK if is_ink[key] else _ink(value) for key, value in node.items()}
+    return [_ink(each) for each in node] if isinstance(node, list) else node
 
 
 def chart_spec(height: int, **content: Any) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def name(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
     return {"field": field, "type": "nominal", "title": title, **more}
 
 
-def of_samples(
+def encode_samples(
     names: Sequence[str], values: Sequence[Any], legend: Mapping[str, Any] | None = _NO_OPTIONS
 ) -> dict[str, Any]:
     """Encode the sample that a row of the data is of by a value of its own, such as a colour."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fewratio.charts.chart import SHORTENED, Chart, chart_spec, layer, long_form, name, number, of_samples
+from fewratio.charts.chart import SHORTENED, Chart, chart_spec, encode_samples, layer, long_form, name, number
 from fewratio.charts.style import FIRST, GRID, MUTED, SECOND
 
 _COLOURS = (FIRST, SECOND, MUTED)
@@ -47,7 +47,7 @@ def marked_histogram(
         "x": {**x, "bin": {"binned": True}},
         "x2": {"field": "high"},
         "y": number("value", counted + " (logarithmic)" * is_logarithmic, scale=scale, axis={"tickMinStep": 1}),
-        "color": of_samples(list(counts), colours, {} if len(counts) > 1 else None),
+        "color": encode_samples(list(counts), colours, {} if len(counts) > 1 else None),
         "tooltip": [name("sample", "kind")] * (len(counts) > 1)
         + [number(field, title, format=".3~f") for field, title in (("low",) * 2, ("high",) * 2, ("value", counted))],
     }
@@ -104,8 +104,8 @@ def step_lines(
     encoding = {
         "x": x,
         "y": number("value", "share of rows", axis={"format": "%", "tickCount": 4, "grid": False}, stack=None),
-        "color": of_samples(names, _COLOURS, legend),
-        "strokeDash": of_samples(names, _DASHES, legend),
+        "color": encode_samples(names, _COLOURS, legend),
+        "strokeDash": encode_samples(names, _DASHES, legend),
     }
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
     # The last edge ends the last step.
@@ -120,7 +120,7 @@ def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], t
         "y": name("category", sort=None, scale={"paddingInner": 0.2}),
         "yOffset": {"field": "sample", "sort": names},
         "x": number("value", f"{title}: share of rows", axis={"format": "%", "tickCount": 5}),
-        "color": of_samples(names, _COLOURS),
+        "color": encode_samples(names, _COLOURS),
         "tooltip": [name("category", "category"), name("sample", "sample"), number("value", "share", format=".1%")],
     }
     # A line of text for each category at least.
@@ -142,7 +142,7 @@ def signed_bars(
     encoding = {
         "y": name("label", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
         "x": number("value", title, scale=scale),
-        "color": of_samples(("above", "below", "neither"), (FIRST, SECOND, GRID), None),
+        "color": encode_samples(("above", "below", "neither"), (FIRST, SECOND, GRID), None),
         "tooltip": [name("label", "column"), number("value", "value", format="+.2f")],
     }
     layers = [

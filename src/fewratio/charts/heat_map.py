@@ -46,7 +46,7 @@ def heat_map(
         scale = {**colours, "interpolate": "rgb", "clamp": True}
     # The names are kept once, and not with each cell.
     lookups = [
-        {"lookup": key, "from": {"data": {"values": _numbered(key, field, texts)}, "key": key, "fields": [field]}}
+        {"lookup": key, "from": {"data": {"values": _number(key, field, texts)}, "key": key, "fields": [field]}}
         for key, field, texts in (("i", "row", names[0]), ("j", "column", names[1]))
     ]
     labels = {"labels": max(n_rows, n_columns) <= _N_NAMES, "labelLimit": 170}
@@ -71,7 +71,7 @@ def heat_map(
     return Chart(chart_spec(height, transform=lookups, encoding=encoding, layer=layers), data, description)
 
 
-def _numbered(key: str, field: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+def _number(key: str, field: str, texts: Sequence[str]) -> list[dict[str, Any]]:
     # Cells are placed by name, so the second of two equal ones is numbered.
     seen = Counter[str]()
     rows = []

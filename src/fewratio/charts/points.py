@@ -8,11 +8,11 @@ from fewratio.charts.chart import (
     Chart,
     Data,
     chart_spec,
+    encode_samples,
     layer,
     long_form,
     name,
     number,
-    of_samples,
 )
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
 
@@ -56,7 +56,7 @@ def map_chart(
         "x": number("x", axes[0], scale={"zero": False}),
         "y": number("y", axes[1], scale={"zero": False}),
         "color": number("ratio", "ratio", scale=scale, legend={"gradientLength": 120, "tickCount": 3}),
-        "shape": of_samples(names, ("circle", "triangle-up", "square")),
+        "shape": encode_samples(names, ("circle", "triangle-up", "square")),
         "tooltip": [name("sample", "sample"), name("name", "row"), number("ratio", "ratio", format=".2f"), *further],
     }
     # A thin edge keeps points apart, and points of the middle colour visible.
@@ -74,8 +74,8 @@ def before_and_after(labels: Sequence[str], before: Sequence[float], after: Sequ
     encoding = {
         "y": name("column", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
         "x": number("value", "difference of the means, in deviations"),
-        "color": of_samples(list(both), (OUTLIER, FIRST)),
-        "shape": of_samples(list(both), ("circle", "diamond")),
+        "color": encode_samples(list(both), (OUTLIER, FIRST)),
+        "shape": encode_samples(list(both), ("circle", "diamond")),
         "tooltip": [name("column", "column"), name("sample", "sample"), number("value", "difference", format=".2f")],
     }
     layers = [

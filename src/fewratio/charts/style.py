@@ -6,7 +6,7 @@ INK, PALE = "#1f2328", "#f4f4f5"
 BLUE, PINK = "#0072b2", "#cc79a7"
 
 
-def shortened(name: object, length: int = 40) -> str:
+def shorten(name: object, length: int = 40) -> str:
     """Cut out the middle of a long name: names of columns and files often differ at their ends."""
     text = str(name)
     half = (length - 1) // 2

@@ -24,7 +24,7 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
     Example: fewratio columns before.csv after.csv
     """
     raws = _read(request, tables)
-    from fewratio.core.wording import counted
+    from fewratio.core.wording import write_count
     from fewratio.data.columns import DROPPED, NOT_IN_ALL, Column, ColumnRules, decide_column
 
     rules = ColumnRules.of(request.options(*raws))
@@ -46,20 +46,22 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
         decided.append(column)
         told = {"name": label, "is_shared": is_shared, "is_refused": is_refused}
         found.append(told | {"examples": examples[:_EXAMPLES]})
-    reasons = _apart(raws, frame.labels(*tables), decided, rules, tables[0].is_dir(), batch)
+    reasons = _explain_apart(raws, frame.make_labels(*tables), decided, rules, tables[0].is_dir(), batch)
     for told, column in zip(found, decided, strict=True):
         left_out = column.left_out or reasons.get(column.name)
         told |= {"kind": None if left_out else column.kind, "left_out": left_out}
     n_rows = [raw.n_rows for raw in raws]
-    lines = [f"{counted(len(found), 'column')} of {counted(len(raws), 'table')}, {counted(sum(n_rows), 'row')}"]
+    lines = [
+        f"{write_count(len(found), 'column')} of {write_count(len(raws), 'table')}, {write_count(sum(n_rows), 'row')}"
+    ]
     rows = [
         (each["name"], each["kind"] or "-", *[*each["examples"], "", ""][:2], each["left_out"] or "") for each in found
     ]
-    lines += frame.aligned(rows)
+    lines += frame.align_columns(rows)
     request.deliver(frame.Answer(lines, {"rows": n_rows, "columns": found}, {}))
 
 
-def _apart(
+def _explain_apart(
     raws: "list[RawTable]",
     names: "Sequence[str]",
     columns: "list[Column]",

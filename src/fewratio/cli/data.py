@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from fewratio.cli.frame import Answer, Request, aligned, check_picture
+from fewratio.cli.frame import Answer, Request, align_columns, check_picture
 from fewratio.cli.verb import JSON, Field, Verb
 from fewratio.errors import DataNotFoundError, FewRatioError
 
@@ -22,7 +22,7 @@ def list_sources(request: Request) -> None:
     cells = [("name", "here", "what (`data info` says more)")]
     for each in described:
         cells.append((each["name"], "yes" if each["available"] else "no", each["description"].partition("\n")[0]))
-    request.deliver(Answer(list(aligned(cells)), described, {}))
+    request.deliver(Answer(list(align_columns(cells)), described, {}))
 
 
 def info(request: Request, name: str) -> None:

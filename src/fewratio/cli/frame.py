@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from fewratio.cli.machine import check_limit, of_machine
+from fewratio.cli.machine import check_limit, describe_error
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
 from fewratio.cli.verb import SHARED, Verb
@@ -210,10 +210,10 @@ class Request:
         if count > 0:
             yield f"and {count} more" + (f" in {self.output}" if self.output else "; --output FILE.csv writes all")
 
-    def first_rows(self, columns: Mapping[str, Sequence[Any]], n_rows: int) -> Iterator[str]:
+    def write_first_rows(self, columns: Mapping[str, Sequence[Any]], n_rows: int) -> Iterator[str]:
         """Return the first of so many rows of a result as lines, and say where to find the others."""
         rows = zip(*(values[:SHOWN] for values in columns.values()), strict=True)
-        yield from aligned([tuple(columns), *rows])
+        yield from align_columns([tuple(columns), *rows])
         yield from self.and_more(n_rows - SHOWN)
 
     def _estimator(self, *inputs: Path) -> "RatioEstimator | None":
@@ -272,7 +272,7 @@ def run_verb(verb: Verb, **values: Any) -> None:
         # Whoever read the output has enough; click knows what to do.
         raise
     except (OSError, MemoryError, ImportError, UnicodeEncodeError) as error:
-        _say(of_machine(error))
+        _say(describe_error(error))
         raise typer.Exit(1) from None
 
 
@@ -322,13 +322,13 @@ def check_scale(scale: str | None) -> None:
         raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
 
 
-def row_columns(table: "Table", start: int = 0) -> dict[str, Any]:
+def identify_rows(table: "Table", start: int = 0) -> dict[str, Any]:
     """Return the columns of a result that say which row is meant: its number, and its name if it has one."""
     rows: dict[str, Any] = {"row": range(start, start + table.n_rows)}
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
 
-def aligned(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """Return the rows of a table as lines, each column as wide as its longest cell."""
     cells = [[f"{value:.5g}" if isinstance(value, float) else str(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -336,7 +336,7 @@ def aligned(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
         yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def label(path: Path) -> str:
+def make_label(path: Path) -> str:
     """Return what answers call a file."""
     if str(path) == "-":
         return "standard input"
@@ -344,9 +344,9 @@ def label(path: Path) -> str:
     return str(path) if path.parent == Path("/dev/fd") else path.name
 
 
-def labels(*paths: Path) -> list[str]:
+def make_labels(*paths: Path) -> list[str]:
     """Return what answers call several files; those of one name by their paths."""
-    names = [label(path) for path in paths]
+    names = [make_label(path) for path in paths]
     return names if len(set(names)) == len(set(paths)) else [str(path) for path in paths]
 
 

@@ -17,7 +17,7 @@ def check_limit() -> None:
             raise MemoryError(f"the limit is {limit // 2**20} MB of addresses; 1 GB is needed")
 
 
-def of_machine(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Say what the machine has too little of, or what it cannot write."""
     if isinstance(error, UnicodeEncodeError):
         found = f"the output holds {error.object[error.start : error.end]!a}, which {error.encoding} cannot write"

@@ -10,7 +10,7 @@ import numpy as np
 
 from fewratio.charts.chart import Picture, heading, layer, name, number, panel
 from fewratio.charts.heat_map import heat_map
-from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, shortened
+from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, shorten
 from fewratio.core.shapes import Floats
 from fewratio.data.collection import Collection
 
@@ -28,7 +28,7 @@ def draw_preview(collection: Collection, image_shape: tuple[int, int] | None) ->
     image_shape : pair of int or None
         If each row is an image.
     """
-    title = f"{shortened(collection.name, 60)}: {collection.summary}"
+    title = f"{shorten(collection.name, 60)}: {collection.summary}"
     content = _draw_table(collection) if image_shape is None else _draw_images(collection, image_shape)
     return Picture({"title": heading(title), **content}, f"{title}.")
 
@@ -40,7 +40,7 @@ def _draw_images(collection: Collection, shape: tuple[int, int]) -> dict[str, An
     for place, dataset in enumerate(collection):
         images = np.hstack([np.pad(image.reshape(shape), ((0, 0), (0, 1))) for image in dataset.X[:2]])
         url = f"data:image/png;base64,{base64.b64encode(_png(images)).decode()}"
-        rows.append({"i": place // width, "j": place % width, "name": shortened(dataset.name, 12), "url": url})
+        rows.append({"i": place // width, "j": place % width, "name": shorten(dataset.name, 12), "url": url})
     places = {"x": name("j", axis=None), "y": name("i", axis=None)}
     layers = [
         layer("image", {**places, "url": name("url")}, width=2 * _THUMB, height=_THUMB, smooth=False),
@@ -84,7 +84,7 @@ def _draw_table(collection: Collection) -> dict[str, Any]:
         dataset = collection[place]
         # Known outliers as ticks, for they are too few for a histogram.
         outlier = np.zeros(len(parts[place]), bool) if dataset.is_outlier is None else dataset.is_outlier
-        label = {"place": place, "dataset": shortened(dataset.name, 26)}
+        label = {"place": place, "dataset": shorten(dataset.name, 26)}
         steps = zip(edges.tolist(), shares(along), shares(parts[place][~outlier]), strict=True)
         rows += [{**label, "x": x, "all": every, "share": share} for x, every, share in steps]
         rows += [{**label, "outlier": x} for x in parts[place][outlier].tolist()]

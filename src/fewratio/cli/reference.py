@@ -11,7 +11,7 @@ def reference(request: frame.Request, table: Path, output: Path) -> None:
 
     Example: fewratio reference january.csv -o january.fewratio; fewratio compare new.csv january.fewratio
     """
-    from fewratio.core.wording import counted
+    from fewratio.core.wording import write_count
     from fewratio.data.columns import ColumnRules
     from fewratio.data.encoding import Encoding
     from fewratio.data.reference import SUFFIX, write_reference
@@ -20,8 +20,8 @@ def reference(request: frame.Request, table: Path, output: Path) -> None:
     (raw,), _ = request.read(table)
     encoding = Encoding.learn([raw], ColumnRules.of(request.options(raw)))
     write_reference(output, raw, encoding)
-    rows = counted(raw.n_rows, "row")
-    lines = [f"{frame.label(table)} ({rows})", f"columns     {encoding.summary}", f"Reference: {output}"]
+    rows = write_count(raw.n_rows, "row")
+    lines = [f"{frame.make_label(table)} ({rows})", f"columns     {encoding.summary}", f"Reference: {output}"]
     request.deliver(frame.Answer(lines, {"reference": str(output), "encoding": encoding.to_dict()}, {}))
 
 

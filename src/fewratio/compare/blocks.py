@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.errors import FewRatioWarning, InputError, ParameterError, name_parameter
 
@@ -34,11 +34,11 @@ def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict
             raw.check_has([blocks])
         coded = [raw.values(blocks).to_categories() for raw in raws.values()]
         labels = [np.array([*each.texts, None], dtype=object)[each.codes] for each in coded]
-        raws = {argument: raw.without([blocks]) for argument, raw in raws.items()}
+        raws = {argument: raw.drop([blocks]) for argument, raw in raws.items()}
     else:
         labels = [np.asarray(each, dtype=object) for each in blocks] if isinstance(blocks, tuple | list) else []
         if [each.shape for each in labels] != [(raw.n_rows,) for raw in raws.values()]:
-            needed = " and ".join(counted(raw.n_rows, "label") for raw in raws.values())
+            needed = " and ".join(write_count(raw.n_rows, "label") for raw in raws.values())
             raise ParameterError(
                 f"blocks does not fit the tables; needed are a column of both, or a pair of {needed}. Pass one of them."
             )
@@ -71,8 +71,8 @@ def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, 
         if _equal_pairs(count) > _IMPLAUSIBLE * max(in_common, agreeing):
             warnings.warn(
                 FewRatioWarning(
-                    f"{counted(n_copies, 'row')} of {name} are copies of others; the test takes rows as independent, "
-                    "so the p-value may be far too small. Drop copies, or name what belongs together in "
+                    f"{write_count(n_copies, 'row')} of {name} are copies of others; the test takes rows as "
+                    "independent, so the p-value may be far too small. Drop copies, or name what belongs together in "
                     f"{name_parameter('blocks', '')}."
                 ),
                 stacklevel=4,

@@ -79,7 +79,7 @@ def compare(
             return
         tables = samples
     else:
-        names = frame.labels(a, b)
+        names = frame.make_labels(a, b)
         # A table compared with itself, say.
         names = names if names[0] != names[1] else [f"{name} ({place})" for place, name in enumerate(names, 1)]
         if request.model is None:
@@ -118,14 +118,14 @@ def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
 
 def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions":
     """Return the encoding of a reference as an option; nothing for any other table."""
-    from fewratio.data.reference import encoding_of
+    from fewratio.data.reference import read_encoding
 
-    encoding = encoding_of(path)
+    encoding = read_encoding(path)
     if encoding is None:
         return {}
     if unused := sorted(set(options) - {"keep"}):
         raise ParameterError(
-            f"--{unused[0]} is given, but {frame.label(path)} is a reference, whose columns are encoded already. "
+            f"--{unused[0]} is given, but {frame.make_label(path)} is a reference, whose columns are encoded already. "
             f"Leave --{unused[0]} out, or give it to `fewratio reference`."
         )
     return {"encoding": encoding}
@@ -141,7 +141,7 @@ def _check_pairs(fails: "_Conditions", result: Any) -> None:
 
 def _check(fails: "_Conditions", result: "ComparisonResult", tables: "Sequence[RawTable]") -> None:
     """Exit if a condition holds, or columns were left out of the test because they tell the tables apart."""
-    from fewratio.core.wording import listed
+    from fewratio.core.wording import quote_list
     from fewratio.data.column_kinds import DATE, NUMBER
     from fewratio.data.columns import NO_OVERLAP
 
@@ -155,7 +155,7 @@ def _check(fails: "_Conditions", result: "ComparisonResult", tables: "Sequence[R
         if each.kind == NUMBER or any(len(set(table.cells(each.name))) > 1 for table in tables)
     ]
     if apart:
-        _fail(f"the tables are told apart by {listed(apart)}, without which p is computed; pass over with --drop")
+        _fail(f"the tables are told apart by {quote_list(apart)}, without which p is computed; pass over with --drop")
     if held := fails.find_held(result.p_value, result.divergence):
         _fail(held)
     fails.warn_of_few_rows(result.smallest_p_value)
@@ -264,10 +264,10 @@ def _condition(part: str, text: str, permutations: int | None) -> tuple[str, str
 
 
 def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
-    from fewratio.core.wording import counted
+    from fewratio.core.wording import write_count
 
     a, b = result.names
-    yield f"{a} ({counted(len(result.ratios_a), 'row')}) and {b} ({counted(len(result.ratios_b), 'row')})"
+    yield f"{a} ({write_count(len(result.ratios_a), 'row')}) and {b} ({write_count(len(result.ratios_b), 'row')})"
     if result.caution is not None:
         yield f"note        {result.caution}"
     yield from request.summary(result.samples, result.names)
@@ -296,7 +296,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
     if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):
         n_rows = len(result.ratios_a) + len(result.ratios_b)
-        yield f"remote      {counted(n_remote, 'row')} of {n_rows} far from all others, where ratios say little"
+        yield f"remote      {write_count(n_remote, 'row')} of {n_rows} far from all others, where ratios say little"
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
@@ -309,7 +309,7 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     for each in named[: frame.SHOWN]:
         test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.contribution:.0%}")
         cells.append((str(each.column), each.first, each.second, f"{each.effect:+.2f}", *test))
-    yield from frame.aligned(cells)
+    yield from frame.align_columns(cells)
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
 
@@ -326,7 +326,7 @@ def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[R
         for row in rows[:_ROWS].tolist():
             called = row if table.row_names is None else table.row_names[row]
             cells.append((called, f"{ratios[row]:.2f}", *(column[row] for column in values)))
-        yield from frame.aligned(cells)
+        yield from frame.align_columns(cells)
 
 
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:

@@ -15,7 +15,7 @@ from fewratio.compare.divergence import estimate_divergence
 from fewratio.core.blocks import in_blocks
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import counted, listed
+from fewratio.core.wording import quote_list, write_count
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
@@ -26,7 +26,7 @@ from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.progress import progress_bar
-from fewratio.report.reported import Reported, plain
+from fewratio.report.reported import Reported, make_plain
 from fewratio.testing import LEVEL
 from fewratio.testing.two_sample import TwoSampleTest, make_exchange, mark_smaller, select_rows, two_sample_test
 
@@ -165,11 +165,11 @@ class ComparisonResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
         counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": self.n_permutations}
-        divergences = plain(self, "names", "divergence", "forward", "backward", "interval", "max_divergence")
-        test = plain(self, "p_value", "statistic", "p_values", "n_tested", "is_enumerated")
-        rows = plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
-        row_names = [plain(table, "row_names")["row_names"] for table in self.samples.tables]
-        columns = plain(self, "non_overlapping", "columns")
+        divergences = make_plain(self, "names", "divergence", "forward", "backward", "interval", "max_divergence")
+        test = make_plain(self, "p_value", "statistic", "p_values", "n_tested", "is_enumerated")
+        rows = make_plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
+        row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
+        columns = make_plain(self, "non_overlapping", "columns")
         return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
 
     def plot(self) -> "Picture":
@@ -191,14 +191,14 @@ class ComparisonResult(Reported):
 
     def __repr__(self) -> str:
         a, b = self.names
-        sizes = f"{counted(len(self.ratios_a), 'row')} and {counted(len(self.ratios_b), 'row')}"
+        sizes = f"{write_count(len(self.ratios_a), 'row')} and {write_count(len(self.ratios_b), 'row')}"
         most = f" of at most {self.max_divergence:.4g}" if math.isfinite(self.max_divergence) else ""
         parts = [f"divergence {self.forward:.4g}{most}"]
         if self.p_value is not None:
             every = "all " if self.is_enumerated else ""
             parts.append(f"p = {self.p_value:.4g} ({every}{self.n_permutations} permutations)")
         if self.non_overlapping:
-            parts.insert(0, f"told apart by {listed(column.column for column in self.non_overlapping)}")
+            parts.insert(0, f"told apart by {quote_list(column.column for column in self.non_overlapping)}")
         return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join(parts)})"
 
 
@@ -281,7 +281,7 @@ def compare_datasets(
     n_permutations = _PERMUTATIONS if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
     for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
-    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)
+    model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)
     names, tables = _read_two(A, B, by)
     numbers = None
     if blocks is not None:
@@ -354,7 +354,7 @@ def _run_test(
     exchange, _ = make_exchange(marks, blocks)
     smallest = exchange.smallest_p_value(n_permutations)
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):
-        sizes = " and ".join(counted(table.n_rows, "row") for table in samples.tables)
+        sizes = " and ".join(write_count(table.n_rows, "row") for table in samples.tables)
         given, more = (sizes, "rows") if blocks is None else ("these blocks", "blocks")
         warnings.warn(
             f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed "
@@ -372,7 +372,7 @@ def _fit_both_ways(
     """Fit in both directions to the rows that are used; return the estimators, and their ratios at all rows."""
     chosen = np.isin(np.arange(len(pooled)), used)
     first, second = pooled[is_first & chosen], pooled[~is_first & chosen]
-    forward, backward = inputs.fitted_copy(model, first, second), inputs.fitted_copy(model, second, first)
+    forward, backward = inputs.fit_copy(model, first, second), inputs.fit_copy(model, second, first)
     if not chosen.all():
         return forward, backward, in_blocks(forward._ratio, pooled), in_blocks(backward._ratio, pooled)
     ratios = (forward.ratio_nu_, forward.ratio_de_), (backward.ratio_de_, backward.ratio_nu_)
@@ -387,8 +387,8 @@ def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str
         groups = split_by_column(as_raw(A, "A"), by)
         if len(groups) != 2:
             raise InputError(
-                f"column {by!r} of A has {counted(len(groups), 'value')}: {listed(groups)}; two are needed. Use "
-                "compare_all(Collection.from_frame(A, by)) for all pairs of several."
+                f"column {by!r} of A has {write_count(len(groups), 'value')}: {quote_list(groups)}; two are needed. "
+                "Use compare_all(Collection.from_frame(A, by)) for all pairs of several."
             )
         first, second = groups
         return (first, second), {group.name: group for group in groups.values()}

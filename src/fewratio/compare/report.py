@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram, signed_bars
 from fewratio.charts.points import interval_chart
-from fewratio.charts.style import shortened as cut
-from fewratio.core.wording import counted, first_few
+from fewratio.charts.style import shorten as cut
+from fewratio.core.wording import write_count, write_list
 from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -47,7 +47,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
             page.Section("Columns", _columns(result, shown, distributions)),
             page.Section("Rows", _rows(result)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
-            page.Section("How this was made", page.made_with(result.settings, command, *call)),
+            page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
     )
 
@@ -58,7 +58,7 @@ def _answer(result: Any) -> str:
     caution = f" {result.caution}" if result.caution else ""
     if result.p_value is None:
         return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}{caution}"
-    rest = f"{_apart(result)}{_not_compared(result)}{caution}"
+    rest = f"{_name_non_overlapping(result)}{_not_compared(result)}{caution}"
     if result.p_value > LEVEL:
         why = " There are too few rows for the test to find one." if result.smallest_p_value > LEVEL else ""
         return f"No difference was found (p = {result.p_value:.2g}).{why}{rest}"
@@ -66,18 +66,18 @@ def _answer(result: Any) -> str:
     return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}{rest}"
 
 
-def _apart(result: Any) -> str:
+def _name_non_overlapping(result: Any) -> str:
     """Name the columns whose values do not overlap."""
     names = [cut(each.column) for each in result.non_overlapping]
     verb = "do" if len(names) > 1 else "does"
-    return f" {first_few(names, _NAMED)} {verb} not overlap between the two tables." if names else ""
+    return f" {write_list(names, _NAMED)} {verb} not overlap between the two tables." if names else ""
 
 
 def _not_compared(result: Any) -> str:
     """Name the columns that one table lacks."""
     columns = () if result.encoding is None else result.encoding.columns
     names = [cut(column.name) for column in columns if column.left_out == NOT_IN_ALL]
-    return f" Not compared, since only one table has them: {first_few(names, _NAMED)}." if names else ""
+    return f" Not compared, since only one table has them: {write_list(names, _NAMED)}." if names else ""
 
 
 def _facts(result: Any) -> dict[str, str]:
@@ -94,7 +94,7 @@ def _facts(result: Any) -> dict[str, str]:
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):
-        facts["Far from all others"] = f"{counted(n_remote, 'row')}, where ratios say little"
+        facts["Far from all others"] = f"{write_count(n_remote, 'row')}, where ratios say little"
     return facts
 
 
@@ -122,7 +122,7 @@ def draw_comparison(result: Any) -> Picture:
     if result.statistic is not None:
         panels.append((_test(result), f"Test: p = {result.p_value:.3g}", 300))
     panels.append((_effects(result), "Columns, the strongest first", 260))
-    return combined(panels, " and ".join(cut(name, 48) for name in result.names))
+    return combine(panels, " and ".join(cut(name, 48) for name in result.names))
 
 
 def _test(result: Any) -> Chart:
@@ -153,7 +153,7 @@ def _effects(result: Any) -> Chart:
     is_clear = [each.p_value is None or each.p_value <= LEVEL for each in shown]
     title = [f"effect size; above 0: more in {cut(result.names[0], 20)}"]
     title += [] if all(is_clear) else [f"grey: p > {LEVEL}"]
-    about = f"Effect sizes of {counted(len(shown), 'column')}, the strongest {names[0]} with {effects[0]:+.2f}."
+    about = f"Effect sizes of {write_count(len(shown), 'column')}, the strongest {names[0]} with {effects[0]:+.2f}."
     return signed_bars(names, effects, is_clear, title, about)
 
 
@@ -190,7 +190,7 @@ def _rows(result: Any) -> list[page.Block]:
     a, b = result.names
     labels = [str(each.column) for each in result.columns]
     tables, ratios = result.samples.tables, (result.ratios_a, result.ratios_b)
-    raws = [rows.as_given(X, table) for X, table in zip(result.samples.given, tables, strict=True)]
+    raws = [rows.restore_given(X, table) for X, table in zip(result.samples.given, tables, strict=True)]
     about = (
         f"The ratio compares how likely a row is in {a} and in {b}: above 1 it is more typical of {a}, below 1 of {b}, "
         "near 1 of both."

@@ -19,7 +19,7 @@ MAX_COUNT = 2**31 - 1
 def as_path(path: Any, argument: str = "path") -> Path:
     """Give a path, or say why something is none."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        found = f"{argument} is {shown(path)}"
+        found = f"{argument} is {show_value(path)}"
         raise ParameterError(f"{found}; needed is the path of a file or folder. Pass a string or a pathlib.Path.")
     try:
         # In UTF-8, too, as the libraries that read files take their names.
@@ -38,8 +38,8 @@ def as_rng(random_state: Any, argument: str = "random_state") -> np.random.Gener
         return np.random.default_rng(random_state)
     if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral) or random_state < 0:
         raise ParameterError(
-            f"{name_parameter(argument)} is {shown(random_state)}; needed is a whole number of at least 0, a numpy "
-            "Generator or None. Pass one of these, such as 0."
+            f"{name_parameter(argument)} is {show_value(random_state)}; needed is a whole number of at least 0, a "
+            "numpy Generator or None. Pass one of these, such as 0."
         )
     return np.random.default_rng(int(random_state))
 
@@ -51,7 +51,7 @@ def check_count(argument: str, value: Any, least: int = 1) -> None:
         needed = f"a whole number of at least {least}" + f" and at most {MAX_COUNT}" * bool(
             is_whole and value > MAX_COUNT
         )
-        raise ParameterError(f"{name_parameter(argument)} is {shown(value)}; needed is {needed}. Pass one.")
+        raise ParameterError(f"{name_parameter(argument)} is {show_value(value)}; needed is {needed}. Pass one.")
 
 
 def check_number(argument: str, value: Any, low: float | int, high: float | int, needed: str) -> float:
@@ -61,7 +61,7 @@ def check_number(argument: str, value: Any, low: float | int, high: float | int,
         with suppress(OverflowError):
             number = float(value)
     if not low < number < high:
-        raise ParameterError(f"{name_parameter(argument)} is {shown(value)}; needed is {needed}. Pass one.")
+        raise ParameterError(f"{name_parameter(argument)} is {show_value(value)}; needed is {needed}. Pass one.")
     return number
 
 
@@ -69,7 +69,7 @@ def check_switch(argument: str, value: Any) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(
-            f"{name_parameter(argument)} is {shown(value)}; needed is True or False. Pass one of them."
+            f"{name_parameter(argument)} is {show_value(value)}; needed is True or False. Pass one of them."
         )
 
 
@@ -81,7 +81,7 @@ def as_floats(argument: str, values: Any, needed: str) -> Floats:
     except (TypeError, ValueError, OverflowError, RuntimeError):
         array = np.full((), np.nan)
     if not np.isfinite(array).all():
-        raise InputError(f"{argument} is {shown(values)}; needed {needed}. Pass finite numbers.")
+        raise InputError(f"{argument} is {show_value(values)}; needed {needed}. Pass finite numbers.")
     return array
 
 
@@ -96,21 +96,21 @@ def check_finite_result(what: str, *values: Any) -> None:
 
 def as_names(argument: str, names: Any) -> tuple[str, ...]:
     """Give one name of a column, or several, as a tuple."""
-    given = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else _listed(names)
+    given = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else _as_tuple(names)
     if not all(isinstance(name, str) for name in given):
         raise ParameterError(
-            f"{name_parameter(argument)} is {shown(names)}; needed are names of columns. Pass a list of strings."
+            f"{name_parameter(argument)} is {show_value(names)}; needed are names of columns. Pass a list of strings."
         )
     return given
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Give a value as messages show it: what it is, in one short line."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _listed(values: Iterable[Any]) -> tuple[Any, ...]:
+def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
     try:
         return tuple(values)
     except TypeError:

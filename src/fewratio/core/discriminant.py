@@ -182,7 +182,7 @@ class DatasetPosterior:
             misfit = rows - mean
             np.square(misfit, out=misfit)
             parts.append(-0.5 * (misfit @ (1 / (spread + variance)) + np.log(spread + variance).sum()))
-        return self._mixed(parts, support)
+        return self._mix_densities(parts, support)
 
     def log_densities(self, rows: Floats, support: Support) -> Floats:
         """Give the same for all rows, of shape (n, K), and all supports, of shape (m, K): shape (n, m)."""
@@ -194,7 +194,7 @@ class DatasetPosterior:
             misfit = rows @ (-2 * mean * precision).T.astype(rows.dtype)
             misfit += (np.square(rows) @ precision.astype(rows.dtype))[:, None] + np.square(mean) @ precision
             parts.append(-0.5 * (misfit - np.log(precision).sum()))
-        return self._mixed(parts, support)
+        return self._mix_densities(parts, support)
 
     def products(self, rows: Floats, n: int) -> "Products":
         """Give what the log density of rows given any n of them is a sum of; for one spread."""
@@ -206,7 +206,7 @@ class DatasetPosterior:
         cross, square = (each @ each.T for each in weighted)
         return Products(np.square(rows) @ precision - np.log(precision).sum(), cross, square)
 
-    def _mixed(self, log_densities: list[Floats], support: Support) -> Floats:
+    def _mix_densities(self, log_densities: list[Floats], support: Support) -> Floats:
         """Give the logarithm of the mean of densities, weighted by how probable the support makes each spread."""
         if len(log_densities) == 1:
             return np.asarray(log_densities[0])

@@ -118,7 +118,7 @@ def deal(n_rows: int, n_folds: int, rng: np.random.Generator) -> Numbers:
     return rng.permutation(np.arange(n_rows) % n_folds)
 
 
-def seeded(estimator: Any, rng: np.random.Generator) -> Any:
+def set_seed(estimator: Any, rng: np.random.Generator) -> Any:
     """Draw the random states of an estimator, and of the estimators nested in it, that are None; it is changed."""
     parameters = estimator.get_params()
     names = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]

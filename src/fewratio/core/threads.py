@@ -19,7 +19,7 @@ def one_thread() -> Iterator[None]:
     global _inside
     with _LOCK:
         if not _inside:
-            _before[:] = _numbers_of_threads()
+            _before[:] = _count_threads()
             _set([1] * len(_before))
         _inside += 1
     try:
@@ -33,10 +33,10 @@ def one_thread() -> Iterator[None]:
 
 def n_threads() -> int:
     """Give how many threads linear algebra may use here, which is what the user lets a computation use."""
-    return max(_numbers_of_threads(), default=1)
+    return max(_count_threads(), default=1)
 
 
-def _numbers_of_threads() -> list[int]:
+def _count_threads() -> list[int]:
     return [int(library.num_threads) for library in _libraries().lib_controllers]
 
 

@@ -6,20 +6,20 @@ from typing import SupportsInt
 _LISTED = 5
 
 
-def counted(n: SupportsInt, noun: str) -> str:
+def write_count(n: SupportsInt, noun: str) -> str:
     """Return ``"1 row"``, ``"2 rows"``."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def first_few(items: Iterable[str], most: int = _LISTED) -> str:
+def write_list(items: Iterable[str], most: int = _LISTED) -> str:
     """Return the first few items, and how many more there are."""
     names = list(items)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def listed(items: Iterable[object], most: int = _LISTED) -> str:
+def quote_list(items: Iterable[object], most: int = _LISTED) -> str:
     """Return the first few items as Python would write them, and how many more there are."""
-    return first_few(map(repr, items), most)
+    return write_list(map(repr, items), most)
 
 
 def write_apart(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewratio.core.arguments import as_path
-from fewratio.core.wording import counted, listed
+from fewratio.core.wording import quote_list, write_count
 from fewratio.data.columns import CONSTANT, ColumnOptions, ColumnRules
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding, encode_together
@@ -25,7 +25,7 @@ from fewratio.data.readers import files
 from fewratio.data.split_table import cut_datasets
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, InputError, ParameterError
-from fewratio.progress import tracked
+from fewratio.progress import track
 
 __all__ = ["Collection", "Dataset"]
 
@@ -76,8 +76,8 @@ class Collection:
         for what, names in (("datasets", self.names), ("features", self.feature_names or ())):
             _check_different(label, what, names)
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            n_names = counted(len(self.feature_names), "feature name")
-            found = f"{label} got {n_names} but its datasets have {counted(self.n_features, 'feature')}"
+            n_names = write_count(len(self.feature_names), "feature name")
+            found = f"{label} got {n_names} but its datasets have {write_count(self.n_features, 'feature')}"
             raise CollectionError(f"{found}; one name per feature is needed. Pass all of them or None.")
 
     @classmethod
@@ -118,15 +118,15 @@ class Collection:
             if names is not None:
                 raise ParameterError("names is given, but the keys of arrays are the names. Leave names out.")
             names, arrays = arrays.keys(), arrays.values()
-        members = _listed(arrays, "arrays", "one table per dataset")
+        members = _as_list(arrays, "arrays", "one table per dataset")
         nothing = [None] * len(members)
-        labels = _one_each(names, range(len(members)), "names")
-        others = _one_each(groups, nothing, "groups"), _one_each(outliers, nothing, "outliers")
+        labels = _fill_values(names, range(len(members)), "names")
+        others = _fill_values(groups, nothing, "groups"), _fill_values(outliers, nothing, "outliers")
         _check_different(f"collection {name!r}", "datasets", map(str, labels))
         tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         if not tables:
             return cls(name, ())
-        encoding, encoded = _encoded(tables, options)
+        encoding, encoded = _encode_tables(tables, options)
         parts = zip(labels, encoded, *others, strict=True)
         datasets = [Dataset(str(label), group, table.numbers, flags) for label, table, group, flags in parts]
         return cls(name, datasets, encoded[0].feature_names, encoding)
@@ -174,7 +174,7 @@ class Collection:
             raise InputError(f"{found}; needed is a pandas, polars or pyarrow table. Use from_arrays for arrays.")
         raw = as_raw(frame, "frame")
         features, parts, flags = cut_datasets(raw, dataset, group, outlier)
-        encoding, (table,) = _encoded({raw.name: features}, options, [rows for _, _, rows in parts])
+        encoding, (table,) = _encode_tables({raw.name: features}, options, [rows for _, _, rows in parts])
         datasets = [
             Dataset(label, member_of, freeze(table.numbers[rows]), None if flags is None else flags[rows])
             for label, member_of, rows in parts
@@ -261,7 +261,7 @@ class Collection:
         """
         folder = as_path(path)
         found = [replace(file, separator=separator, decimal=decimal) for file in files.find_table_files(folder)]
-        reading = tracked(found, len(found), "reading", unit="files")
+        reading = track(found, len(found), "reading", unit="files")
         tables, flags = zip(*(files.read_with_flags(file, outlier) for file in reading), strict=True)
         names, groups = [file.name for file in found], [file.group for file in found]
         return cls.from_arrays(tables, names, groups, flags, name or folder.resolve().name, **options)
@@ -282,7 +282,7 @@ class Collection:
     def __getitem__(self, key: Any) -> Dataset | Collection:
         if isinstance(key, str):
             if key not in self._position:
-                raise KeyError(f"collection {self.name!r} has no dataset {key!r}; it has {listed(self.names)}")
+                raise KeyError(f"collection {self.name!r} has no dataset {key!r}; it has {quote_list(self.names)}")
             return self.datasets[self._position[key]]
         if isinstance(key, slice):
             return replace(self, datasets=self.datasets[key])
@@ -290,7 +290,7 @@ class Collection:
             return self.datasets[operator.index(key)]
         places = np.asarray(key)
         if places.dtype == np.bool_:
-            places = np.flatnonzero(_one_each(places, self.datasets, "a boolean index"))
+            places = np.flatnonzero(_fill_values(places, self.datasets, "a boolean index"))
         return replace(self, datasets=[self[place] for place in places.tolist()])
 
     def __repr__(self) -> str:
@@ -310,10 +310,10 @@ class Collection:
     def summary(self) -> str:
         """Numbers of datasets, rows, features and groups, in words."""
         low, high = self.sizes.min(), self.sizes.max()
-        rows = counted(low, "row") if low == high else f"{low} to {high} rows"
+        rows = write_count(low, "row") if low == high else f"{low} to {high} rows"
         n_groups = len(set(self.groups) - {None})
-        groups = f", {counted(n_groups, 'group')}" if n_groups else ""
-        return f"{counted(len(self), 'dataset')} of {rows}, {counted(self.n_features, 'feature')}{groups}"
+        groups = f", {write_count(n_groups, 'group')}" if n_groups else ""
+        return f"{write_count(len(self), 'dataset')} of {rows}, {write_count(self.n_features, 'feature')}{groups}"
 
     @property
     def n_features(self) -> int:
@@ -340,7 +340,7 @@ class Collection:
         return {name: place for place, name in enumerate(self.names)}
 
 
-def _encoded(
+def _encode_tables(
     tables: Mapping[str, Any], options: ColumnOptions, parts: Sequence[NDArray[np.intp]] | None = None
 ) -> tuple[Encoding | None, list[Table]]:
     """Encode the tables of datasets, or one that is made of `parts`; no encoding if there is nothing to encode.
@@ -361,11 +361,11 @@ def _encoded(
 def _check_different(collection: str, what: str, names: Iterable[str]) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        found = f"{collection} has several {what} named {listed(repeated)}"
+        found = f"{collection} has several {what} named {quote_list(repeated)}"
         raise CollectionError(f"{found}; each needs a name of its own. Rename them.")
 
 
-def _listed(values: Any, argument: str, needed: str) -> list[Any]:
+def _as_list(values: Any, argument: str, needed: str) -> list[Any]:
     """Return what a user gave as a list, or say that there is nothing to go through."""
     try:
         if isinstance(values, str | bytes):
@@ -376,10 +376,10 @@ def _listed(values: Any, argument: str, needed: str) -> list[Any]:
         raise ParameterError(f"{found}; needed is {needed}. Pass a list.") from None
 
 
-def _one_each(values: Iterable[Any] | None, default: Sequence[Any], argument: str) -> list[Any]:
+def _fill_values(values: Iterable[Any] | None, default: Sequence[Any], argument: str) -> list[Any]:
     """Return as many values as there are datasets, the default ones if there are none."""
-    result = _listed(default if values is None else values, argument, "one per dataset")
+    result = _as_list(default if values is None else values, argument, "one per dataset")
     if len(result) != len(default):
-        found = f"{argument} has length {len(result)} but there are {counted(len(default), 'dataset')}"
+        found = f"{argument} has length {len(result)} but there are {write_count(len(default), 'dataset')}"
         raise ParameterError(f"{found}; one per dataset is needed. Pass as many as there are datasets.")
     return result

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.wording import counted, first_few
+from fewratio.core.wording import write_count, write_list
 from fewratio.data import arrow as pa
 from fewratio.errors import InputError, name_parameter
 
@@ -89,7 +89,7 @@ class ColumnValues(NamedTuple):
         """What messages call the column."""
         return f"column {self.label!r} of {self.table}"
 
-    def first_text(self, places: Sequence[int] | None = None) -> str:
+    def find_text(self, places: Sequence[int] | None = None) -> str:
         """Return the first of some texts, by their numbers, and its row; by default of those that are no numbers."""
         if places is None:
             others = [place for place, text in enumerate(self.texts) if not is_number(text)]
@@ -105,7 +105,7 @@ class ColumnValues(NamedTuple):
             read = [read_days(text) if kind == DATE else _read_number(text) for text in self.texts]
             if None in read:
                 wrong = [code for code, number in enumerate(read) if number is None]
-                found = f"{self.name} holds {self.first_text(wrong)} (counting from 0), which is no {kind}"
+                found = f"{self.name} holds {self.find_text(wrong)} (counting from 0), which is no {kind}"
                 raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
             numbers = np.array([*read, np.nan], dtype=np.float64)[self.codes]
         elif self.kind not in ((MISSING, DATE) if kind == DATE else (MISSING, NUMBER, BOOLEAN)):
@@ -113,7 +113,7 @@ class ColumnValues(NamedTuple):
             raise InputError(f"{self.name} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
         infinite = np.isinf(numbers)
         if infinite.any():
-            n_infinite, row = counted(int(infinite.sum()), "infinite value"), int(infinite.argmax())
+            n_infinite, row = write_count(int(infinite.sum()), "infinite value"), int(infinite.argmax())
             found = f"{self.name} has {n_infinite}, the first at row {row} (counting from 0)"
             raise InputError(f"{found}; every value must be finite, or missing. Correct those rows or drop the column.")
         return numbers
@@ -143,13 +143,13 @@ class ColumnValues(NamedTuple):
         n_numbers, n_texts = sum(map(is_number, self.texts)), len(self.texts)
         for form, pattern in _FORMATTED.items():
             if n_numbers < n_texts and all(pattern.fullmatch(text) or is_number(text) for text in self.texts):
-                what = f"{self.name} looks like {form} (such as {self.first_text()}, counting from 0)"
+                what = f"{self.name} looks like {form} (such as {self.find_text()}, counting from 0)"
                 marks = name_parameter("decimal", ",")
                 advice = f"Convert it ({marks} reads decimal commas), drop the column, or name it in {_CATEGORICAL}"
                 raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
         if n_texts > n_numbers > n_texts / 2:
             what = f"{self.name} holds text, but {n_numbers} of its {n_texts} different values are numbers"
-            other = f"the first that is none is {self.first_text()} (counting from 0)"
+            other = f"the first that is none is {self.find_text()} (counting from 0)"
             advice = f"Correct or drop those rows, or name the column in {_CATEGORICAL}"
             raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
 
@@ -322,8 +322,8 @@ def check_numbers(columns: Sequence[ColumnValues]) -> None:
     bad = [values for values in columns if values.kind not in (NUMBER, BOOLEAN, MISSING)]
     if not bad:
         return
-    found = first_few(f"column {values.label!r} ({PLURALS.get(values.kind, values.kind)})" for values in bad)
+    found = write_list(f"column {values.label!r} ({PLURALS.get(values.kind, values.kind)})" for values in bad)
     if bad[0].kind == TEXT:
-        found += f", such as {bad[0].first_text()} of column {bad[0].label!r} (counting from 0)"
-    what = f"{bad[0].table} has {counted(len(bad), 'column')} that cannot be used: {found}"
+        found += f", such as {bad[0].find_text()} of column {bad[0].label!r} (counting from 0)"
+    what = f"{bad[0].table} has {write_count(len(bad), 'column')} that cannot be used: {found}"
     raise InputError(f"{what}; every column must hold real numbers. Encode such columns as numbers or drop them.")

@@ -12,8 +12,8 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.arguments import as_names, shown
-from fewratio.core.wording import listed
+from fewratio.core.arguments import as_names, show_value
+from fewratio.core.wording import quote_list
 from fewratio.data.column_kinds import (
     BOOLEAN,
     CATEGORY,
@@ -115,11 +115,13 @@ class ColumnRules:
         unknown = sorted(set(given) - ColumnOptions.__annotations__.keys())
         if unknown:
             known = ", ".join(ColumnOptions.__annotations__)
-            raise ParameterError(f"{listed(unknown)} is no option for columns; those are {known}. Pass one of them.")
+            raise ParameterError(
+                f"{quote_list(unknown)} is no option for columns; those are {known}. Pass one of them."
+            )
         # An encoding does not say whether columns that separate are kept.
         besides = sorted(set(given) - {"encoding", "keep"})
         if "encoding" in given and besides:
-            found = f"encoding is given, and {listed(besides)} besides"
+            found = f"encoding is given, and {quote_list(besides)} besides"
             raise ParameterError(f"{found}; an encoding says what becomes of all columns. Pass only one of the two.")
         if isinstance(given.get("categorical"), str) and given["categorical"] == "error":
             given |= {"categorical": (), "only_numbers": True}
@@ -128,10 +130,12 @@ class ColumnRules:
         for name, kind in {"id": str, "common": bool | np.bool_}.items():
             if name in given and not isinstance(given[name], kind):
                 needed = "the name of a column" if kind is str else "True or False"
-                raise ParameterError(f"{name} is {shown(given[name])}; needed is {needed}. Pass that.")
+                raise ParameterError(f"{name} is {show_value(given[name])}; needed is {needed}. Pass that.")
         rules = cls(**given)
         if both := sorted(set(rules.categorical) & set(rules.numeric)):
-            found = f"{listed(both)} is in {name_parameter('categorical', '')} and in {name_parameter('numeric', '')}"
+            found = (
+                f"{quote_list(both)} is in {name_parameter('categorical', '')} and in {name_parameter('numeric', '')}"
+            )
             raise ParameterError(f"{found}; a column is one or the other. Name it once.")
         return rules
 
@@ -293,7 +297,7 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
             values.check_not_almost_numbers()
     if len(held) > 1 and held.keys() != {TEXT, CATEGORY}:
         parts = [f"{PLURALS.get(kind, kind)} in {values.table}" for kind, values in held.items()]
-        cell = f" (the first text is {held[TEXT].first_text()}, counting from 0)" if TEXT in held else ""
+        cell = f" (the first text is {held[TEXT].find_text()}, counting from 0)" if TEXT in held else ""
         what = f"column {label!r} holds {' but '.join(parts)}{cell}"
         named = name_parameter("categorical", "")
         raise CollectionError(f"{what}; all must hold the same. Correct it, name it in {named}, or drop it.")

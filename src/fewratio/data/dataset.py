@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.core.wording import counted, first_few
+from fewratio.core.wording import write_count, write_list
 from fewratio.data.column_kinds import is_missing
 from fewratio.data.raw_table import freeze
 from fewratio.data.table import as_table
@@ -50,7 +50,7 @@ class Dataset:
         if self.is_outlier is not None:
             marks = as_flags(self.is_outlier, f"is_outlier of {label}")
             if len(marks) != table.n_rows:
-                found = f"{counted(len(marks), 'value')} but X has {counted(table.n_rows, 'row')}"
+                found = f"{write_count(len(marks), 'value')} but X has {write_count(table.n_rows, 'row')}"
                 raise InputError(f"is_outlier of {label} has {found}; one value per row is needed. Pass as many.")
             object.__setattr__(self, "is_outlier", marks)
 
@@ -69,8 +69,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         group = [] if self.group is None else [f"group={self.group!r}"]
-        outliers = [] if self.is_outlier is None else [counted(int(self.is_outlier.sum()), "outlier")]
-        sizes = [counted(len(self), "row"), counted(self.n_features, "feature")]
+        outliers = [] if self.is_outlier is None else [write_count(int(self.is_outlier.sum()), "outlier")]
+        sizes = [write_count(len(self), "row"), write_count(self.n_features, "feature")]
         return f"Dataset({', '.join([repr(self.name), *group, *sizes, *outliers])})"
 
     @property
@@ -94,6 +94,6 @@ def as_flags(values: Any, argument: str) -> NDArray[np.bool_]:
         wrong = [row for row in wrong if str(marks[row]) not in ("0", "1")] or wrong
         if wrong:
             held = sorted({"missing values" if is_missing(marks[row]) else repr(marks[row]) for row in wrong})
-            found = f"{argument} holds {first_few(held)}, the first at row {wrong[0]} (counting from 0)"
+            found = f"{argument} holds {write_list(held)}, the first at row {wrong[0]} (counting from 0)"
             raise InputError(f"{found}; every value must be a boolean, or 0 or 1. Correct or replace those first.")
     return freeze(flags.astype(np.bool_))

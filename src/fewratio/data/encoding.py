@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.wording import counted, first_few, listed
+from fewratio.core.wording import quote_list, write_count, write_list
 from fewratio.data.column_kinds import DATE, NUMBER, PLURALS
 from fewratio.data.columns import (
     DROPPED,
@@ -113,7 +113,7 @@ class Encoding:
         best = [name for name in (*ids, *dates) if _names_rows(name, raws, parts)] or ids
         encoding = cls(columns, raws[0].is_named, rules.id or next(iter(best), None))
         if not encoding.features:
-            why = first_few(f"{column.name!r} ({column.left_out})" for column in columns)
+            why = write_list(f"{column.name!r} ({column.left_out})" for column in columns)
             found = f"{' and '.join(raw.name for raw in raws)}: no column is left to use: {why}"
             keep, category, number = (name_parameter(name, "") for name in ("keep", "categorical", "numeric"))
             raise InputError(f"{found}; at least one is needed. Name one in {keep}, {category} or {number}.")
@@ -166,8 +166,8 @@ class Encoding:
         kinds = Counter(column.kind for column in self.used)
         parts = [f"{n} {kind if n == 1 else PLURALS[kind]}{' (as days)' * (kind == DATE)}" for kind, n in kinds.items()]
         out = [f"{column.name}: {column.left_out}" for column in self.columns if column.left_out is not None]
-        parts += [f"{len(out)} left out ({first_few(out)})"] if out else []
-        return f"{counted(len(self.columns), 'column')}: {', '.join(parts)}"
+        parts += [f"{len(out)} left out ({write_list(out)})"] if out else []
+        return f"{write_count(len(self.columns), 'column')}: {', '.join(parts)}"
 
     def encode(self, X: Any, name: str = "X", reference: str = _LEARNED_FROM, is_lenient: bool = False) -> Table:
         """Validate a table and encode it.
@@ -188,7 +188,7 @@ class Encoding:
         raw = as_raw(X, name)
         if is_lenient:
             # What is unknown is told of the whole table.
-            raw = raw.held()
+            raw = raw.hold_in_memory()
         if self._is_encoded(raw):
             return replace(as_table(raw), feature_names=self.feature_names)
         names = raw.index
@@ -199,25 +199,26 @@ class Encoding:
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
         numbers: Any = raw.to_floats() if is_plain else FileNumbers(raw, self)
         if not is_plain and raw.is_held:
-            numbers = self.features_of(raw, reference if is_lenient else None)
+            numbers = self.compute_features(raw, reference if is_lenient else None)
         table = Table(numbers, self.feature_names, raw.name, names)
         return table if self.has_medians else table.check_finite()
 
-    def features_of(self, raw: RawTable, reference: str | None = None) -> NDArray[Any]:
+    def compute_features(self, raw: RawTable, reference: str | None = None) -> NDArray[Any]:
         """Return the features of a table of the columns that are used; with a reference, warn of what it had not."""
-        result = np.zeros((raw.n_rows, self.n_features), self.dtype_of(raw), order="F")
+        result = np.zeros((raw.n_rows, self.n_features), self.find_dtype(raw), order="F")
         for column in self.used:
             # The values are not kept: those of the next column take as much memory.
             unknown = column.encode(raw.values(column.name), result[:, self.places[column.name]])
             if unknown and reference is not None:
                 warnings.warn(
                     f"{raw.values(column.name).name} has categories that are not in {reference} "
-                    f"({listed(unknown, 3)}): they count as none of the known ones. Correct them if they are mistakes.",
+                    f"({quote_list(unknown, 3)}): they count as none of the known ones. "
+                    "Correct them if they are mistakes.",
                     stacklevel=2,
                 )
         return freeze(result)
 
-    def dtype_of(self, raw: RawTable) -> type[np.floating[Any]]:
+    def find_dtype(self, raw: RawTable) -> type[np.floating[Any]]:
         """Return the type of the features of a table."""
         numbers = [column for column in self.used if column.kind in (NUMBER, DATE)]
         is_single = bool(numbers) and all(raw.is_single(column.name) for column in numbers)
@@ -245,13 +246,13 @@ class Encoding:
         unknown = [label for label in found if label not in self.places]
         if is_lenient and raw.is_named and unknown and len(found) - len(unknown) == len(self.names):
             are, columns = ("is", "column") if len(unknown) == 1 else ("are", "columns")
-            warnings.warn(f"{listed(unknown)} {are} left out: {reference} has no such {columns}.", stacklevel=2)
+            warnings.warn(f"{quote_list(unknown)} {are} left out: {reference} has no such {columns}.", stacklevel=2)
         elif unknown or len(found) != len(self.names):
             names: Features = self.names if self.is_named else len(self.names)
             check_features(raw.name, found if raw.is_named else len(found), reference, names)
         return raw.select(self.names)
 
-    def without(self, names: Collection[str], reason: str = NO_OVERLAP) -> Encoding:
+    def drop(self, names: Collection[str], reason: str = NO_OVERLAP) -> Encoding:
         """Return an encoding that leaves out further columns for a reason."""
         columns = (replace(each, left_out=reason) if each.name in names else each for each in self.columns)
         return replace(self, columns=tuple(columns))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
-from fewratio.core.wording import first_few
+from fewratio.core.wording import write_list
 from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER
 from fewratio.data.columns import NO_OVERLAP, Column
 from fewratio.data.encoding import Encoding
@@ -48,7 +48,7 @@ def find_non_overlapping(
         far from all others are what is sought.
     """
     found, n_rows = [], (len(first), len(second))
-    summaries = zip(_summarised(encoding, first), _summarised(encoding, second), strict=True)
+    summaries = zip(_summarise(encoding, first), _summarise(encoding, second), strict=True)
     for column, sides in zip(encoding.used, summaries, strict=True):
         if all(side.n_rows for side in sides):
             constant = all((side.low == side.high).all() for side in sides)
@@ -62,7 +62,7 @@ def find_non_overlapping(
         is_number = column.kind == NUMBER and all(side.n_rows for side in sides)
         is_expected = is_batch and (min(n_rows) < _LEAST_BATCH or is_number if constant else column.kind != DATE)
         if is_apart and not is_expected:
-            found.append(NonOverlapping(column.name, *(_described(column, side) for side in sides)))
+            found.append(NonOverlapping(column.name, *(_describe(column, side) for side in sides)))
     return found
 
 
@@ -85,9 +85,9 @@ def leave_out_columns(
     if not names or len(names) == len(encoding.places):
         return encoding, tables
     kept = np.concatenate([np.r_[place] for name, place in encoding.places.items() if name not in names])
-    left = encoding.without(names, reason)
+    left = encoding.drop(names, reason)
     numbers = [
-        table.numbers.encoded_by(left) if isinstance(table.numbers, FileNumbers) else freeze(table.numbers[:, kept])
+        table.numbers.encode_by(left) if isinstance(table.numbers, FileNumbers) else freeze(table.numbers[:, kept])
         for table in tables
     ]
     return left, [
@@ -104,7 +104,7 @@ class _Summary(NamedTuple):
     high: NDArray[Any]
 
 
-def _summarised(encoding: Encoding, rows: NDArray[Any]) -> list[_Summary]:
+def _summarise(encoding: Encoding, rows: NDArray[Any]) -> list[_Summary]:
     """Summarise the columns of a sample, a block of rows at a time."""
     widths = [len(column.feature_names) - column.marks_missing for column in encoding.used]
     result = [_Summary(0, np.full(width, np.inf), np.full(width, -np.inf)) for width in widths]
@@ -145,13 +145,13 @@ def _apart_chance(column: Column, first: _Summary, second: _Summary) -> float:
     return math.exp(min(0.0, n_groups * math.log(2) - log_ways))
 
 
-def _described(column: Column, side: _Summary) -> str:
+def _describe(column: Column, side: _Summary) -> str:
     """Return what a column holds in a sample, in words."""
     if not side.n_rows:
         return "no values"
     if column.kind == CATEGORY:
         names = (*column.categories, *(("other",) if column.pools_others else ()))
         held = [name for place, name in enumerate(names) if side.high[place] > 0]
-        return first_few(held or ["other categories"], 3)
+        return write_list(held or ["other categories"], 3)
     low, high = (column.write(value) for value in (side.low[0], side.high[0]))
     return low if low == high else f"{low} to {high}"

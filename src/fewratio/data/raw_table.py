@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
-from fewratio.core.wording import counted, listed
+from fewratio.core.wording import quote_list, write_count
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import (
     NUMBER,
@@ -83,7 +83,7 @@ class RawTable:
         """Whether the rows are in memory, not in a file."""
         return not hasattr(self.data, "read")
 
-    def held(self) -> RawTable:
+    def hold_in_memory(self) -> RawTable:
         """Return the table in memory."""
         if self.is_held:
             return self
@@ -143,7 +143,7 @@ class RawTable:
         data = self.data.select(places) if self.array is None else self.array[:, places]
         return replace(self, labels=tuple(labels), data=data)
 
-    def without(self, labels: Collection[str]) -> RawTable:
+    def drop(self, labels: Collection[str]) -> RawTable:
         """Return a table without some of its columns, and with one at least."""
         kept = [label for label in self.labels if label not in labels]
         check_shape((self.n_rows, len(kept)), self.name)
@@ -169,8 +169,10 @@ class RawTable:
         """Raise `MissingColumnError` unless the table has all these columns."""
         missing = [label for label in labels if not isinstance(label, str) or label not in self.places]
         if missing:
-            found = f"{self.name} has no column {listed(missing)}"
-            raise MissingColumnError(f"{found}; its columns are {listed(self.labels)}. Pass the name of one of them.")
+            found = f"{self.name} has no column {quote_list(missing)}"
+            raise MissingColumnError(
+                f"{found}; its columns are {quote_list(self.labels)}. Pass the name of one of them."
+            )
 
 
 def set_limits(columns: float, cells: float) -> None:
@@ -329,7 +331,7 @@ def check_shape(shape: Sequence[int], name: str) -> None:
         }.get(len(shape), (f"has {len(shape)} axes", f"Use {name}.reshape(len({name}), -1) for one row each."))
         raise InputError(f"{name} {found} (shape {shape}); {_LAYOUT}. {advice}")
     if shape[1] == 0:
-        found = f"{name} has {counted(shape[0], 'row')} but no columns: 0 feature(s) (shape={shape})"
+        found = f"{name} has {write_count(shape[0], 'row')} but no columns: 0 feature(s) (shape={shape})"
         raise InputError(f"{found} while a minimum of 1 is required; {_LAYOUT}. Pass some features.")
     for what, count in (("columns", shape[1]), ("cells", shape[0] * shape[1])):
         if count > _limits[what]:
@@ -381,7 +383,7 @@ def _read_rows(rows: list[Any], name: str) -> NDArray[Any]:
         for number, length in enumerate(lengths):
             if length is None or length != lengths[0]:
                 found = f"is a {type(rows[number]).__name__}" if length is None else f"has {length}"
-                problem = f"row 0 has {counted(lengths[0] or 0, 'value')} but row {number} {found}"
+                problem = f"row 0 has {write_count(lengths[0] or 0, 'value')} but row {number} {found}"
                 break
         found = f"{name} cannot be read as rows of numbers ({problem})"
         raise InputError(f"{found}; {_LAYOUT}. Give every row as many values.") from error
@@ -406,13 +408,13 @@ def check_features(
     Names count only if both tables have them.
     """
     count, needed_count = (each if isinstance(each, int) else len(each) for each in (found, needed))
-    problem, details = f"has {counted(count, 'column')} but {reference} has {needed_count}", ""
+    problem, details = f"has {write_count(count, 'column')} but {reference} has {needed_count}", ""
     if isinstance(found, tuple) and isinstance(needed, tuple):
         if found == needed:
             return
         pairs = (("missing", needed, set(found)), ("unexpected", found, set(needed)))
         parts = {part: [name for name in these if name not in those] for part, these, those in pairs}
-        details = "; ".join(f"{part}: {listed(names)}" for part, names in parts.items() if names)
+        details = "; ".join(f"{part}: {quote_list(names)}" for part, names in parts.items() if names)
         if count == needed_count:
             kind = "other column names than" if details else "another order of columns than"
             problem = f"has {kind} {reference}"

@@ -28,7 +28,7 @@ def write_reference(path: str | os.PathLike[str], raw: RawTable, encoding: Encod
     write_atomically(as_path(path), _as_file(marked))
 
 
-def encoding_of(path: Path) -> Encoding | None:
+def read_encoding(path: Path) -> Encoding | None:
     """Return what becomes of the columns of a reference; None for any other table."""
     if path.suffix.lower() != SUFFIX:
         return None

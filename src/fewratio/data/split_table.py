@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.wording import counted, listed
+from fewratio.core.wording import quote_list, write_count
 from fewratio.data.column_kinds import NUMBER, is_number
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw_table import RawTable, as_raw
@@ -30,7 +30,7 @@ def split_by_column(raw: RawTable, by: str) -> dict[str, RawTable]:
     codes = raw.values(by).to_categories().codes
     missing = int((codes < 0).sum())
     if missing:
-        warnings.warn(f"{counted(missing, 'row')} of {raw.name} without {by!r} are left out.", stacklevel=3)
+        warnings.warn(f"{write_count(missing, 'row')} of {raw.name} without {by!r} are left out.", stacklevel=3)
         raw = raw.take(np.flatnonzero(codes >= 0))
     features, parts, _ = cut_datasets(raw, by)
     return {name: replace(features.take(rows), name=f"{by} {name}") for name, _, rows in parts}
@@ -70,14 +70,14 @@ def cut_datasets(
             found = f"{held.name} changes within dataset {names[place]!r} ({groups[place]!r} and {first!r})"
             raise InputError(f"{found}; a dataset belongs to one group. Split it, or choose another group column.")
     raw, flags = (raw, None) if outlier is None else split_off_flags(raw, outlier)
-    return raw.without(given.values()), list(zip(names, groups, rows, strict=True)), flags
+    return raw.drop(given.values()), list(zip(names, groups, rows, strict=True)), flags
 
 
 def split_off_flags(raw: RawTable, outlier: str) -> tuple[RawTable, NDArray[np.bool_]]:
     """Return a table without the column that marks known outliers, and the marks."""
     raw.check_has([outlier])
     cells = np.array(raw.cells(outlier), dtype=object)
-    return raw.without([outlier]), as_flags(cells, f"column {outlier!r} of {raw.name}")
+    return raw.drop([outlier]), as_flags(cells, f"column {outlier!r} of {raw.name}")
 
 
 def find_rows(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
@@ -103,7 +103,7 @@ def find_rows(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
         return column, SIGNS[sign](values.to_numbers(NUMBER), float(text))
     coded = values.to_categories()
     if sign in ("==", "=", "!=") and text not in coded.texts:
-        known = listed(sorted(coded.texts))
+        known = quote_list(sorted(coded.texts))
         raise InputError(f"{values.name} holds {text!r} in no row; its values are {known}. Name one of them.")
     holds = [SIGNS[sign](known, text) for known in coded.texts]
     return column, np.array([*holds, False])[coded.codes]
@@ -113,7 +113,7 @@ def split_by_condition(X: Any, condition: str, name: str = "X") -> tuple[RawTabl
     """Return the rows of a table where a condition holds, without its column, the others with it, and its name."""
     raw = as_raw(X, name)
     column, holds = find_rows(raw, condition)
-    features = raw.without([column])
+    features = raw.drop([column])
     if holds.all() or not holds.any():
         found = f"{condition!r} holds for {'all' if holds.all() else 'no'} rows of {raw.name}"
         raise InputError(f"{found}; rows of both kinds are needed. Write another condition.")

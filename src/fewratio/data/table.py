@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fewratio.core.blocks import PIECE_ROWS
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.column_kinds import ColumnValues
 from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, check_features, naming_rows
 from fewratio.errors import InputError
@@ -69,7 +69,7 @@ class Table:
         if not all_finite(self.numbers):
             rows, columns = np.nonzero(~np.isfinite(self.numbers))
             label = int(columns[0]) if self.feature_names is None else self.feature_names[columns[0]]
-            n_bad = counted(len(rows), "NaN or infinite value")
+            n_bad = write_count(len(rows), "NaN or infinite value")
             found = f"{self.name} has {n_bad}, the first in column {label!r} at row {rows[0]} (counting from 0)"
             raise InputError(f"{found}; every value must be a finite number. Drop those rows or fill the gaps first.")
         return self
@@ -110,7 +110,7 @@ class FileNumbers:
 
     def __init__(self, raw: RawTable, encoding: Any) -> None:
         self._raw, self._encoding = raw.select(encoding.names), encoding
-        self.shape, self.dtype = (raw.n_rows, encoding.n_features), encoding.dtype_of(raw)
+        self.shape, self.dtype = (raw.n_rows, encoding.n_features), encoding.find_dtype(raw)
         self._column: tuple[str, ColumnValues] | None = None
         self._restart()
 
@@ -136,7 +136,7 @@ class FileNumbers:
             result[start : start + len(piece)] = piece
         return result
 
-    def encoded_by(self, encoding: Any) -> FileNumbers:
+    def encode_by(self, encoding: Any) -> FileNumbers:
         """Return the features that another encoding makes of the same columns, or of some of them."""
         return FileNumbers(self._raw, encoding)
 
@@ -161,7 +161,7 @@ class FileNumbers:
         start = 0
         for piece in self._raw.pieces(PIECE_ROWS):
             with naming_rows(piece, start, len(self)):
-                yield start, self._encoding.features_of(piece)
+                yield start, self._encoding.compute_features(piece)
             start += piece.n_rows
 
     def _restart(self) -> None:

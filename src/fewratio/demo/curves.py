@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.chart import Picture, heading, layer, name, number, of_samples
+from fewratio.charts.chart import Picture, encode_samples, heading, layer, name, number
 from fewratio.charts.style import BLUE, FIRST, INK, OUTLIER, PINK, SECOND
 from fewratio.core.shapes import Floats
 from fewratio.estimators.quantities import gaussian_relative_ratio
@@ -49,7 +49,7 @@ def ratio_grid(moments: tuple[float, float, float, float]) -> Floats:
     return np.linspace(low, high, 400)
 
 
-def spread(errors: Sequence[float]) -> list[int]:
+def choose_pairs(errors: Sequence[float]) -> list[int]:
     """Choose four of some pairs, from hard to separate to easy, by the error of the true ratio (less is easier)."""
     ordered = sorted(range(len(errors)), key=lambda number: -errors[number])
     return [ordered[round(share * (len(ordered) - 1))] for share in (0.2, 0.45, 0.7, 0.95)]
@@ -69,8 +69,8 @@ def draw_pairs(pairs: Sequence[DrawnPair], title: str, note: str = "") -> Pictur
             rows += [{**label, "sample": sample, "tick": x, "ratio": level} for x in np.round(values, 4).tolist()]
     curves = ["true", *pairs[0].curves]
     names = [*curves, *_INSTANCES]
-    colours = of_samples(names, (*_COLOURS[: len(curves)], FIRST, SECOND), _LEGEND)
-    dashes = of_samples(names, (*_DASHES[: len(curves)], [1, 0], [1, 0]), _LEGEND)
+    colours = encode_samples(names, (*_COLOURS[: len(curves)], FIRST, SECOND), _LEGEND)
+    dashes = encode_samples(names, (*_DASHES[: len(curves)], [1, 0], [1, 0]), _LEGEND)
     x: dict[str, Any] = {"title": "x", "scale": {"zero": False, "nice": False}}
     y = number("ratio", "relative density ratio", scale={"domain": [-0.4, 2.5]}, axis={"values": [0, 0.5, 1, 1.5, 2]})
     lines = layer("line", {"x": number("x", **x), "y": y, "color": colours, "strokeDash": dashes}, strokeWidth=2)

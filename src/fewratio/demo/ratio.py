@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.demo.curves import DrawnPair, draw_pairs, ratio_grid, spread
+from fewratio.demo.curves import DrawnPair, choose_pairs, draw_pairs, ratio_grid
 from fewratio.estimators import MetaRatioEstimator, RatioEstimator, RuLSIF
 from fewratio.estimators.networks import Pairs, Training
 from fewratio.estimators.networks.optim import History
@@ -55,7 +55,7 @@ def run_ratio_demo(folder: Path, steps: int, seed: int) -> tuple[dict[str, float
         curves = {name: method.predict(ratio_grid(moments)[:, None]) for name, method in fitted.items()}
         pairs.append(DrawnPair(moments, nu[:, 0], de[:, 0], curves))
     # Chosen by the truth and not by anyone's result.
-    drawn = [pairs[number] for number in spread(best)]
+    drawn = [pairs[number] for number in choose_pairs(best)]
     picture = draw_pairs(drawn, "Relative density ratio of four unseen pairs, ten instances each")
     for name in PICTURES:
         picture.save(folder / name)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from fewratio.core.draws import deal, in_row_order, seeded
+from fewratio.core.draws import deal, in_row_order, set_seed
 from fewratio.core.shapes import Floats
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import RatioEstimator
@@ -85,7 +85,7 @@ class HeldOutSelection(RatioEstimator):
         alpha = self._judging_alpha(grid)
         rng = np.random.default_rng(self.random_state)
         # Not a clone: that would forget what a pretrained estimator has learned.
-        estimator = seeded(deepcopy(self.estimator), rng)
+        estimator = set_seed(deepcopy(self.estimator), rng)
         samples = [in_row_order(X) for X in (X_nu, X_de)]
         n_folds = min(self.n_folds, *map(len, samples))
         errors = np.full((len(grid), max(n_folds, 1)), np.nan)
@@ -97,12 +97,12 @@ class HeldOutSelection(RatioEstimator):
                     [X[(fold == k) == held] for X, fold in zip(samples, folds, strict=True)] for held in (False, True)
                 )
                 for i, parameters in enumerate(grid):
-                    fitted = _fitted(estimator, parameters, *kept)
+                    fitted = _fit_copy(estimator, parameters, *kept)
                     ratio_nu, ratio_de = (fitted.predict(X) for X in out)
                     errors[i, k] = relative_squared_error(ratio_nu, ratio_de, alpha)
         mean, deviation = errors.mean(1), errors.std(1, ddof=min(1, n_folds - 1)) / np.sqrt(max(n_folds, 1))
         best = grid[int(mean.argmin())]
-        self.best_estimator_ = _fitted(estimator, best, X_nu, X_de)
+        self.best_estimator_ = _fit_copy(estimator, best, X_nu, X_de)
         self.ratio_nu_, self.ratio_de_ = self.best_estimator_.ratio_nu_, self.best_estimator_.ratio_de_
         self.best_params_ = best
         self.scores_ = [
@@ -138,5 +138,5 @@ class HeldOutSelection(RatioEstimator):
         return float(getattr(self.estimator, "alpha", 0.0))
 
 
-def _fitted(estimator: Any, parameters: dict[str, Any], X_nu: Floats, X_de: Floats) -> Any:
+def _fit_copy(estimator: Any, parameters: dict[str, Any], X_nu: Floats, X_de: Floats) -> Any:
     return deepcopy(estimator).set_params(**parameters).fit(X_nu, X_de)

@@ -75,7 +75,7 @@ class _Subject:
     def __init__(self, estimator: Any, random_state: int, invariant_under: Collection[str]) -> None:
         self.estimator, self.random_state, self.invariant_under = estimator, random_state, invariant_under
 
-    def fresh(self, twin: bool = False) -> Any:
+    def make_estimator(self, twin: bool = False) -> Any:
         """Give an estimator that is ready for its first fit; its twin came about independently."""
         return deepcopy(self._prepared[twin])
 
@@ -112,12 +112,12 @@ class _Subject:
         marks: dict[str, Any] = {name: object() for name in parameters}
         copy, made = clone(self.estimator), type(self.estimator)(**marks)
         different = [name for name, mark in marks.items() if getattr(made, name) is not mark]
-        _expect(not different, f"__init__ stores another value for {_listed(different)}")
-        changed = _changed(_fingerprints(parameters), _fingerprints(copy.get_params(deep=False)))
-        _expect(not changed, f"clone changes the parameter {_listed(changed)}")
+        _expect(not different, f"__init__ stores another value for {_write_names(different)}")
+        changed = _find_changed(_fingerprints(parameters), _fingerprints(copy.get_params(deep=False)))
+        _expect(not changed, f"clone changes the parameter {_write_names(changed)}")
         _expect(copy.set_params(**marks) is copy, "set_params does not return self")
         lost = [name for name, value in copy.get_params(deep=False).items() if value is not marks[name]]
-        _expect(not lost, f"get_params does not give what set_params was given for {_listed(lost)}")
+        _expect(not lost, f"get_params does not give what set_params was given for {_write_names(lost)}")
 
     def check_nothing_else_is_changed(self) -> None:
         """`fit` returns self; no parameter changes, no array that is given, no global random state."""
@@ -125,7 +125,7 @@ class _Subject:
         given = dict(zip(("X_nu", "X_de", "X"), (*self.samples(350, 60), self.samples(5, 1)[0]), strict=True))
         kept = {name: array.copy() for name, array in given.items()}
         for writeable in (True, False):
-            estimator = self.fresh()
+            estimator = self.make_estimator()
             for array in given.values():
                 array.flags.writeable = writeable
             with _nothing_changes("fit, predict or divergence", estimator):
@@ -133,14 +133,14 @@ class _Subject:
                 estimator.predict(given["X"])
                 estimator.divergence()
             changed = [name for name, array in given.items() if not np.array_equal(array, kept[name])]
-            _expect(not changed, f"{_listed(changed)} was changed")
+            _expect(not changed, f"{_write_names(changed)} was changed")
 
     def check_answers_are_reproducible(self) -> None:
         """`fit` with the same samples and `random_state` gives the same, bit for bit, whatever was fitted before."""
         X_nu, X_de = self.samples(350, 60)
-        used = self.fresh().fit(5 * X_de - 3, X_nu[:4])
+        used = self.make_estimator().fit(5 * X_de - 3, X_nu[:4])
         used.predict(X_de)
-        fitted = [each.fit(X_nu, X_de) for each in (used, self.fresh(), self.fresh(twin=True))]
+        fitted = [each.fit(X_nu, X_de) for each in (used, self.make_estimator(), self.make_estimator(twin=True))]
         found = [(each.predict(X_de), each.divergence()) for each in fitted]
         for cause, answers in (("an earlier fit", found[0]), ("chance", found[2])):
             for what, mine, other in zip(("ratio", "divergence"), answers, found[1], strict=True):
@@ -149,7 +149,7 @@ class _Subject:
     def check_answers_are_valid(self) -> None:
         """Ratios are arrays of shape (n,) of finite floats, none below zero, and `divergence` is a finite float."""
         X_nu, X_de = self.samples(8, 12)
-        estimator = self.fresh().fit(X_nu, X_de)
+        estimator = self.make_estimator().fit(X_nu, X_de)
         for X in (X_nu, X_de, X_nu[:1], 100 * X_de):
             _expect_answers(estimator, X)
         for name, X in (("ratio_nu_", X_nu), ("ratio_de_", X_de)):
@@ -169,7 +169,7 @@ class _Subject:
         }
         for what, samples in poor.items():
             with _finding(f"with {what}"):
-                estimator = self.fresh().fit(*samples)
+                estimator = self.make_estimator().fit(*samples)
                 for X in (*samples, X_de):
                     _expect_answers(estimator, X)
 
@@ -182,19 +182,19 @@ class _Subject:
             "lists": [X.tolist() for X in whole],
             "booleans": [X > 1 for X in whole],
         }
-        expected = self.fresh().fit(*whole).predict(whole[1])
+        expected = self.make_estimator().fit(*whole).predict(whole[1])
         for what, given in kinds.items():
             if what == "booleans":
                 floats = [X.astype(np.float64) for X in given]
-                expected = self.fresh().fit(*floats).predict(floats[1])
+                expected = self.make_estimator().fit(*floats).predict(floats[1])
             with _finding(f"with {what}"):
-                _expect_close(self.fresh().fit(*given).predict(given[1]), expected, "the ratio")
+                _expect_close(self.make_estimator().fit(*given).predict(given[1]), expected, "the ratio")
 
     def check_sample_sizes_do_not_mix(self) -> None:
         """For samples of one law, the mean ratio is near 1 and the divergence near 0, whatever their sizes are."""
         # Where one sample's size stands for the other's, a mean is 20 times too large or too small.
         for sizes in ((100, 2000), (2000, 100)):
-            estimator = self.fresh().fit(*self.samples(*sizes, shift=0.0))
+            estimator = self.make_estimator().fit(*self.samples(*sizes, shift=0.0))
             ratios, divergence = (estimator.ratio_nu_, estimator.ratio_de_), estimator.divergence()
             mean = np.concatenate(ratios).mean()
             # With r = 1 + e the relative Pearson divergence is (1 - alpha) (E_nu e - E_de e) - E e^2 / 2; log r <= e.
@@ -209,7 +209,7 @@ class _Subject:
         # Few rows, and enough for an estimator that draws some of them.
         for sizes in ((9, 14), (190, 160)):
             X_nu, X_de = (np.where(np.abs(X) < 0.1, 0.0, X) for X in self.samples(*sizes))
-            expected = self.fresh().fit(X_nu, X_de)
+            expected = self.make_estimator().fit(X_nu, X_de)
             samples = {
                 "X_nu in another order": (X_nu[::-1], X_de, X_de),
                 "X_de in another order": (X_nu, np.roll(X_de, 5, axis=0), X_de),
@@ -218,14 +218,14 @@ class _Subject:
             for kind in self.invariant_under:
                 samples |= {name: (of(X_nu), of(X_de), of(X_de)) for name, of in _CHANGES[kind].items()}
             for name, (nu, de, X) in samples.items():
-                found, where = self.fresh().fit(nu, de), f"of {len(X_nu)} and {len(X_de)} rows, with {name}"
+                found, where = self.make_estimator().fit(nu, de), f"of {len(X_nu)} and {len(X_de)} rows, with {name}"
                 _expect_close(found.predict(X), expected.predict(X_de), f"{where}, the ratio")
                 _expect_close(found.divergence(), expected.divergence(), f"{where}, the divergence")
 
     def check_threads_may_share_it(self) -> None:
         """`predict` and `divergences` change nothing, and from several threads at once give what they give alone."""
         X_nu, X_de = self.samples(9, 14)
-        estimator, rows = self.fresh().fit(X_nu, X_de), np.concatenate([X_nu, X_de])
+        estimator, rows = self.make_estimator().fit(X_nu, X_de), np.concatenate([X_nu, X_de])
         before, starts = estimator.predict(rows), [0, 5, 10]
 
         def read(start: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -243,14 +243,14 @@ class _Subject:
     def check_rows_are_predicted_independently(self) -> None:
         """`predict` of many rows gives what it gives row by row, up to rounding."""
         X_nu, X_de = self.samples(9, 14)
-        predict = self.fresh().fit(X_nu, X_de).predict
+        predict = self.make_estimator().fit(X_nu, X_de).predict
         row_by_row = np.concatenate([predict(row[None]) for row in X_de])
         _expect_close(predict(X_de), row_by_row, "the ratio of many rows")
 
     def check_bad_calls_are_refused(self) -> None:
         """Bad input is a `ValueError` that names the argument, and the column; without `fit`, `NotFittedError`."""
         X_nu, X_de = self.samples(8, 12)
-        ready, fitted = self.fresh(), self.fresh().fit(X_nu, X_de)
+        ready, fitted = self.make_estimator(), self.make_estimator().fit(X_nu, X_de)
         _expect_refusal(NotFittedError, "predict before fit", (), ready.predict, X_nu)
         _expect_refusal(NotFittedError, "divergence before fit", (), ready.divergence)
         # In rows, and so often, that only the column's number is a 1.
@@ -277,7 +277,7 @@ class _Subject:
             return
         X_nu, X_de = self.samples(8, 12)
         nu, de = (_frame(a=X[:, 0], b=X[:, 1]) for X in (X_nu, X_de))
-        estimator = self.fresh().fit(nu, de)
+        estimator = self.make_estimator().fit(nu, de)
         swapped, renamed = _frame(b=X_de[:, 1], a=X_de[:, 0]), _frame(a=X_de[:, 0], c=X_de[:, 1])
         for what, X in (("a data frame", de), ("a data frame in another order", swapped)):
             _expect_close(estimator.predict(X), estimator.predict(X_de), f"the ratio of {what}")
@@ -292,14 +292,14 @@ class _Subject:
         X_nu, X_de = self.samples(8, 12)
         texts = (np.where(X[:, 1] > 0, "x", "y").tolist() for X in (X_nu, X_de))
         nu, de = (_frame(a=np.where(X > 2, np.nan, X)[:, 0], b=b) for X, b in zip((X_nu, X_de), texts, strict=True))
-        estimator = self.fresh().fit(nu, de)
+        estimator = self.make_estimator().fit(nu, de)
         for X in (nu, de, _frame(a=[np.nan, 0.5], b=["z", "x"])):
             _expect_answers(estimator, X)
 
     def check_ratio_is_larger_on_the_numerator(self) -> None:
         """For well separated samples, the mean ratio is larger on the numerator than on the denominator."""
         samples = self.samples(15, 20, shift=4.0)
-        on_nu, on_de = map(np.mean, map(self.fresh().fit(*samples).predict, samples))
+        on_nu, on_de = map(np.mean, map(self.make_estimator().fit(*samples).predict, samples))
         _expect(bool(on_nu > on_de), f"the means are {on_nu:.3g} and {on_de:.3g}")
 
 
@@ -324,10 +324,10 @@ def _nothing_changes(by: str, estimator: Any) -> Iterator[None]:
     """Expect that parameters and global random states stay as they are."""
     before = _fingerprints(estimator.get_params(deep=False)), _random_states()
     yield
-    changed = _changed(before[0], _fingerprints(estimator.get_params(deep=False)))
-    _expect(not changed, f"{by} changes the parameter {_listed(changed)}")
-    moved = _changed(before[1], _random_states())
-    _expect(not moved, f"{by} changes the global random state of {_listed(moved)}")
+    changed = _find_changed(before[0], _fingerprints(estimator.get_params(deep=False)))
+    _expect(not changed, f"{by} changes the parameter {_write_names(changed)}")
+    moved = _find_changed(before[1], _random_states())
+    _expect(not moved, f"{by} changes the global random state of {_write_names(moved)}")
 
 
 def _expect(satisfied: bool, found: str) -> None:
@@ -362,7 +362,7 @@ def _expect_refusal(
             call(*arguments)
         except kind as error:
             silent = [word for word in words if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", str(error))]
-            _expect(not silent, f"the message does not name {_listed(silent)}: {error}")
+            _expect(not silent, f"the message does not name {_write_names(silent)}: {error}")
         else:
             raise AssertionError("it is accepted")
 
@@ -371,7 +371,7 @@ def _fingerprints(values: dict[str, Any]) -> dict[str, str]:
     return {name: joblib.hash(value) for name, value in values.items()}
 
 
-def _changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+def _find_changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {name for name, value in before.items() if value != after.get(name)}
 
 
@@ -384,5 +384,5 @@ def _random_states() -> dict[str, str]:
     return _fingerprints(states)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _write_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))

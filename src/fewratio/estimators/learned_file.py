@@ -11,7 +11,7 @@ from fewratio.estimators.base import NotFittedError
 from fewratio.estimators.source_columns import SourceColumns, SourceEstimator
 
 
-def stored(parameters: dict[str, Any]) -> dict[str, Any]:
+def select_stored(parameters: dict[str, Any]) -> dict[str, Any]:
     """Give the parameters that a file keeps: a generator has moved on since, and means nothing elsewhere."""
     state = parameters.get("random_state")
     return parameters if isinstance(state, Integral | None) else parameters | {"random_state": None}
@@ -20,11 +20,11 @@ def stored(parameters: dict[str, Any]) -> dict[str, Any]:
 def make_header(estimator: str, columns: SourceColumns | None, parameters: dict[str, Any]) -> dict[str, Any]:
     """Give the header of an estimator of this name, with the columns of its sources."""
     assert columns is not None
-    return {"estimator": estimator, "parameters": stored(parameters), **fields_of(columns)}
+    return {"estimator": estimator, "parameters": select_stored(parameters), **write_source_columns(columns)}
 
 
-def fields_of(columns: SourceColumns) -> dict[str, Any]:
-    """Give the fields of a header that `columns_of` reads."""
+def write_source_columns(columns: SourceColumns) -> dict[str, Any]:
+    """Give the fields of a header that `read_source_columns` reads."""
     return {
         "n_features": columns.n_features,
         "feature_names": None if columns.names is None else list(columns.names),
@@ -32,7 +32,7 @@ def fields_of(columns: SourceColumns) -> dict[str, Any]:
     }
 
 
-def columns_of(header: dict[str, Any]) -> SourceColumns:
+def read_source_columns(header: dict[str, Any]) -> SourceColumns:
     """Give the columns of a header; raise ``ValueError`` if they do not fit together."""
     optional = type(None)
     check_fields(header, {"n_features": (int,), "feature_names": (list, optional), "encoding": (dict, optional)})
@@ -49,7 +49,7 @@ def columns_of(header: dict[str, Any]) -> SourceColumns:
     return SourceColumns(n_features, names, encoding)
 
 
-def joined(parts: list[Arrays]) -> Arrays:
+def join_parts(parts: list[Arrays]) -> Arrays:
     """Give the arrays of several estimators as those of one file."""
     return {f"{number}.{name}": array for number, part in enumerate(parts) for name, array in part.items()}
 

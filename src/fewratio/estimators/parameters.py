@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as Interval
 from sklearn.utils._param_validation import StrOptions as StrOptions
 
-from fewratio.core.arguments import MAX_COUNT, shown
+from fewratio.core.arguments import MAX_COUNT, show_value
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError, name_parameter
 
@@ -72,6 +72,6 @@ def _as_number(named: str, value: Any, allowed: Any) -> Any:
         number = -1e200 if value < 0 else 1e200
     # Kernels and divergences are made of squares, and inverses of them.
     if np.isfinite(number) and number and not 1e-150 <= abs(number) <= 1e150:
-        found = f"{named} is {shown(value)}, whose square no float can hold"
+        found = f"{named} is {show_value(value)}, whose square no float can hold"
         raise ParameterError(f"{found}; needed is 0, or a size from 1e-150 to 1e150. Pass one of a usual size.")
     return value if isinstance(value, Integral) else number

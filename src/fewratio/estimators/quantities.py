@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from fewratio.core import divergence, objectives
 from fewratio.core import true_ratio as exact
-from fewratio.core.arguments import as_floats, check_count, check_finite_result, check_number, check_switch, shown
+from fewratio.core.arguments import as_floats, check_count, check_finite_result, check_number, check_switch, show_value
 from fewratio.core.arrays import equal_shares
 from fewratio.core.draws import in_row_order
 from fewratio.core.kernels import MEDIAN_ROWS, check_squares, median_distance
@@ -33,7 +33,7 @@ def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha:
     >>> round(relative_pearson_divergence([2.0, 2.0], [0.0, 0.0, 0.0]), 6)
     0.5
     """
-    return float(divergence.relative_pearson_divergence(*_join(ratio_nu, ratio_de), _checked(alpha)))
+    return float(divergence.relative_pearson_divergence(*_join(ratio_nu, ratio_de), _check_alpha(alpha)))
 
 
 def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
@@ -53,7 +53,7 @@ def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: floa
     >>> round(relative_squared_error([2.0, 2.0], [0.0, 0.0, 0.0]), 6)
     -1.0
     """
-    return float(objectives.RelativeSquaredError(_checked(alpha))(*_join(ratio_nu, ratio_de)))
+    return float(objectives.RelativeSquaredError(_check_alpha(alpha))(*_join(ratio_nu, ratio_de)))
 
 
 def gaussian_relative_ratio(
@@ -81,11 +81,11 @@ def gaussian_relative_ratio(
     for name, values in given.items():
         array = as_floats(name, values, "is a number, or one per column")
         if array.shape not in ((), (1,), (table.n_features,)) or (name.endswith("std") and not (array > 0).all()):
-            found = f"{name} is {shown(values)}; needed is a number, or one per column"
+            found = f"{name} is {show_value(values)}; needed is a number, or one per column"
             raise ParameterError(f"{found} ({table.n_features}); standard deviations are positive. Pass such numbers.")
         of_columns[name] = array
     with np.errstate(over="ignore", invalid="ignore"):
-        ratio: Floats = exact.gaussian_relative_ratio(table.to_numpy(), **of_columns, alpha=_checked(alpha))
+        ratio: Floats = exact.gaussian_relative_ratio(table.to_numpy(), **of_columns, alpha=_check_alpha(alpha))
     check_finite_result("The ratio of some rows of X", ratio)
     return ratio
 
@@ -128,7 +128,7 @@ def mmd2(
     samples = [np.asarray(table.numbers, dtype=np.float64) for table in (first, second)]
     if max_rows is not None:
         check_count("max_rows", max_rows, 2)
-        samples = [_thinned(sample, max_rows) for sample in samples]
+        samples = [_thin(sample, max_rows) for sample in samples]
     rows = np.concatenate(samples)
     check_squares(rows)
     shares = equal_shares(len(samples[0]), len(samples[1]), rows)
@@ -137,17 +137,17 @@ def mmd2(
 
 def _width(rows: Floats, sigma: str | float) -> float:
     if isinstance(sigma, str) and sigma == "median":
-        return float(median_distance(_thinned(rows, MEDIAN_ROWS)))
+        return float(median_distance(_thin(rows, MEDIAN_ROWS)))
     return check_number("sigma", sigma, 1e-150, 1e150, "'median' or a width, a positive number (1e-150 to 1e150)")
 
 
-def _thinned(rows: Floats, most: int) -> Floats:
+def _thin(rows: Floats, most: int) -> Floats:
     """Return at most so many rows. Not a draw, and not by the order they came in: the same rows give the same."""
     step = -(-len(rows) // most)
     return rows if step == 1 else in_row_order(rows)[::step]
 
 
-def _checked(alpha: float) -> float:
+def _check_alpha(alpha: float) -> float:
     # Strictly above what lies next to 0: 0 is allowed.
     return check_number("alpha", alpha, -5e-324, 1, "a number of at least 0 and less than 1")
 

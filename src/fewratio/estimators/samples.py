@@ -10,10 +10,10 @@ from fewratio.core.arguments import as_rng as as_rng
 from fewratio.core.arguments import check_count as check_count
 from fewratio.core.arguments import check_number as check_number
 from fewratio.core.arguments import check_switch as check_switch
-from fewratio.core.draws import seeded
+from fewratio.core.draws import set_seed
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
-from fewratio.core.wording import listed
+from fewratio.core.wording import quote_list
 from fewratio.data.columns import Column, ColumnOptions, ColumnRules
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import NonOverlapping, find_non_overlapping, leave_out_columns
@@ -32,7 +32,7 @@ def default_estimator() -> RatioEstimator:
     return RuLSIF(scale="columns")
 
 
-def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:
+def copy_seeded(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:
     """Copy the user's estimator, or the default where there is none, and seed what in it has no fixed seed.
 
     A copy, not scikit-learn's clone, which would forget what was learned from related datasets. Every random state in
@@ -57,7 +57,7 @@ def seeded_copy(estimator: Any, default: RatioEstimator, rng: np.random.Generato
     copied._check_parameters()
     generators = {k: v for k, v in copied.get_params().items() if isinstance(v, np.random.Generator)}
     copied.set_params(**{name: int(generator.integers(2**31)) for name, generator in generators.items()})
-    return seeded(copied, rng)
+    return set_seed(copied, rng)
 
 
 def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
@@ -71,7 +71,7 @@ def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
     return copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
 
 
-def fitted_copy(estimator: RatioEstimator, X_nu: Floats, X_de: Floats) -> RatioEstimator:
+def fit_copy(estimator: RatioEstimator, X_nu: Floats, X_de: Floats) -> RatioEstimator:
     """Fit a copy to two valid samples; the estimator itself stays as it is, so that threads may share it."""
     fitted = copy(estimator)
     fitted._fit(X_nu, X_de)
@@ -97,7 +97,7 @@ def check_named(argument: str, tables: Any, known: Sequence[str], where: str) ->
         raise ParameterError(f"{found}; needed are tables by their names. Pass a dict such as {{'name': table}}.")
     taken = sorted(set(map(str, tables)) & set(known))
     if taken:
-        raise CollectionError(f"{where} has {listed(taken)} already; each needs a name of its own. Rename them.")
+        raise CollectionError(f"{where} has {quote_list(taken)} already; each needs a name of its own. Rename them.")
 
 
 class Samples(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.data.columns import AS_GIVEN, ColumnRules
 from fewratio.data.encoding import Encoding
@@ -126,6 +126,6 @@ def check_collection(given: Any, argument: str, optional: bool = False, at_least
         )
     if len(given) < at_least:
         raise CollectionError(
-            f"collection {given.name!r} has {counted(len(given), 'dataset')}; at least {at_least} are needed to learn "
-            "how datasets differ. Add more."
+            f"collection {given.name!r} has {write_count(len(given), 'dataset')}; at least {at_least} are needed to "
+            "learn how datasets differ. Add more."
         )

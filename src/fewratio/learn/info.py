@@ -52,7 +52,7 @@ def info(request: frame.Request, model: Path) -> None:
         *(["learned     from {n_sources} sources, {n_rows} rows".format(**counts)] if counts["n_sources"] else []),
         *([] if epsilon is None else [f"private     epsilon {epsilon:g} at most for the rows of each source"]),
         *(f"chosen      {_describe(settings)}" for settings in chosen),
-        *(f"sources     {line}" for line in weight_of_sources(estimator)),
+        *(f"sources     {line}" for line in describe_weight_of_sources(estimator)),
         *(f"trained     {network.summary()}" for network in networks),
         *(f"member      {member}" for member in members),
         f"parameters  {', '.join(f'{name}={value!r}' for name, value in parameters.items())}",
@@ -74,7 +74,7 @@ def describe_learned(estimator: Any) -> dict[str, Any]:
     return found | ({"history": estimator.history_.to_dict()} if networks else {})
 
 
-def weight_of_sources(estimator: Any) -> list[str]:
+def describe_weight_of_sources(estimator: Any) -> list[str]:
     """Say how much sources count beside what needs none, and whether that was measured."""
     if getattr(estimator, "members", None) is not None or not hasattr(estimator, "learned_shares_"):
         return []

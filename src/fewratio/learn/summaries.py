@@ -52,7 +52,7 @@ def summarise(
     summary = source_map.summarise(raw, epsilon, delta)
     summary.save(output)
     noise = [] if epsilon is None else [f"Differentially private: epsilon {epsilon:g}, delta {delta:g}."]
-    lines = [f"{frame.label(table)} ({summary.n_rows} rows)", *noise, f"Summary: {output}"]
+    lines = [f"{frame.make_label(table)} ({summary.n_rows} rows)", *noise, f"Summary: {output}"]
     request.deliver(frame.Answer(lines, {"summary": str(output), "n_rows": summary.n_rows}, {}))
 
 

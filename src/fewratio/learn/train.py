@@ -7,7 +7,7 @@ from fewratio.cli import frame
 from fewratio.cli.verb import COLUMNS, JSON, MARKS, SEED, Field, Page, Verb, declare_file
 from fewratio.errors import ParameterError
 from fewratio.learn import summaries
-from fewratio.learn.info import describe_learned, weight_of_sources
+from fewratio.learn.info import describe_learned, describe_weight_of_sources
 from fewratio.progress import is_first_process
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ def train(
     collection = Collection.from_folder(
         folder, outlier, separator=request.separator, decimal=request.decimal, **request.options()
     )
-    estimator = _trained(collection, learner, episodes, scale, request.seed, of_networks)
+    estimator = _train(collection, learner, episodes, scale, request.seed, of_networks)
     if not is_first_process():
         return
     estimator.save(output)
     lines = [
         f"Learned from {collection!r}.",
         *([] if collection.encoding is None else [f"columns  {collection.encoding.summary}"]),
-        *(f"sources  {line}" for line in weight_of_sources(estimator)),
+        *(f"sources  {line}" for line in describe_weight_of_sources(estimator)),
         *(f"  {network.summary()}" for network in getattr(estimator, "networks_", [])),
         f"Model: {output}",
     ]
@@ -84,7 +84,7 @@ def train(
     request.deliver(frame.Answer(lines, payload | describe_learned(estimator), {}))
 
 
-def _trained(
+def _train(
     collection: "Collection", learner: str, episodes: str, scale: str, seed: int, of_networks: dict[str, Any]
 ) -> Any:
     """Learn from the datasets with what the options name."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
@@ -112,16 +112,16 @@ def compare_all(
         collection = Collection.from_arrays(collection, **columns)
     if len(collection) < 2:
         raise CollectionError(
-            f"collection {collection.name!r} has {counted(len(collection), 'dataset')}; at least two are needed to "
+            f"collection {collection.name!r} has {write_count(len(collection), 'dataset')}; at least two are needed to "
             "compare. Add another."
         )
     if new is not None:
         inputs.check_named("new", new, collection.names, "the collection")
     if new:
-        collection, n_rows = _with_new(collection, new, n_rows)
+        collection, n_rows = _add_new(collection, new, n_rows)
     seed = int(inputs.as_rng(random_state).integers(2**63))
     for_estimator, for_rows = np.random.default_rng(seed).spawn(2)
-    model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
+    model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
     samples = draw_samples(collection, model, n_rows, repeat(for_rows))
     model = inputs.in_common_units(model, np.concatenate(samples))
     work = cut_into_blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
@@ -132,7 +132,7 @@ def compare_all(
     state = Checkpoint(len(collection), test is not None, checkpoint)
     if checkpoint is not None:
         settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
-        probe = inputs.fitted_copy(model, samples[0], samples[1]).divergence()
+        probe = inputs.fit_copy(model, samples[0], samples[1]).divergence()
         state.resume(joblib.hash([*settings, samples]), probe)
 
     starts = np.cumsum([0, *map(len, samples)])
@@ -159,7 +159,7 @@ def compare_all(
     return result
 
 
-def _with_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None) -> tuple[Collection, int]:
+def _add_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None) -> tuple[Collection, int]:
     """Add datasets, and say how many rows to draw of each: with more rows than the others one would seem nearer."""
     columns, named = SourceColumns.of(collection), {str(name): X for name, X in new.items()}
     tables = {name: columns.encode(X, f"dataset {name!r}", sources="the collection") for name, X in named.items()}

@@ -58,21 +58,21 @@ def deliver_all(
 
 
 def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
-    from fewratio.core.wording import counted
+    from fewratio.core.wording import write_count
 
     names = [result.names[i] for i in result.order()]
     for name in result.new:
         yield result.verdict(name)
         yield f"nearest  {', '.join(f'{other} ({divergence:.3g})' for other, divergence in result.nearest(name))}"
-    yield f"{counted(len(names), 'dataset')}, similar ones side by side:"
+    yield f"{write_count(len(names), 'dataset')}, similar ones side by side:"
     nearest = [(name, *result.nearest(name, 1)[0]) for name in names[: frame.SHOWN]]
-    yield from frame.aligned([("", "nearest", "divergence"), *nearest])
+    yield from frame.align_columns([("", "nearest", "divergence"), *nearest])
     yield from request.and_more(len(names) - frame.SHOWN)
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.
         n_different = int((result.adjusted_p_values <= frame.LEVEL).sum()) // 2
-        yield f"{n_different} of {counted(n_pairs, 'pair')} differ (adjusted p-value at most {frame.LEVEL})"
+        yield f"{n_different} of {write_count(n_pairs, 'pair')} differ (adjusted p-value at most {frame.LEVEL})"
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:

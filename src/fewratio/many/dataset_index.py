@@ -11,7 +11,7 @@ from fewratio.core.blocks import row_blocks
 from fewratio.core.container import Arrays, Fields, Stored
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
@@ -20,13 +20,13 @@ from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.kernel.least_squares import RuLSIF
-from fewratio.estimators.learned_file import columns_of, joined, make_header, select_part
+from fewratio.estimators.learned_file import join_parts, make_header, read_source_columns, select_part
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.many.all_pairs import draw_samples, draw_some
 from fewratio.many.dataset_vectors import DATASETS, DatasetVectors, Kernels, ModelCoordinates, make_searcher
 from fewratio.many.pair_blocks import PairTest
 from fewratio.progress import progress_bar
-from fewratio.report.reported import plain
+from fewratio.report.reported import make_plain
 from fewratio.testing.permutations import compute_divergences
 
 # Rows that units and kernel centres are learned from.
@@ -61,7 +61,7 @@ class Neighbours:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        return plain(self, "names", "divergences", "p_values")
+        return make_plain(self, "names", "divergences", "p_values")
 
     def __repr__(self) -> str:
         found = ", ".join(f"{name} {value:.3g}" for name, value in zip(self.names, self.divergences, strict=True))
@@ -143,7 +143,7 @@ class DatasetIndex(Stored):
             collection = Collection.from_arrays(collection, **columns)
         seed = int(inputs.as_rng(random_state).integers(2**63))
         for_estimator, _, for_vectors = np.random.default_rng(seed).spawn(3)
-        model = inputs.seeded_copy(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
+        model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
         dtype = collection[0].X.dtype
         # One stream for all: what is drawn of a dataset depends on its rows alone, so that a search finds it.
         rngs = (np.random.default_rng(seed) for _ in collection)
@@ -233,7 +233,7 @@ class DatasetIndex(Stored):
         kinds = zip(self._vectors_of.origins, self._vectors_of.axes, map(np.concatenate, self._vectors), strict=True)
         parts: list[Arrays] = [dict(zip(_ARRAYS, kind, strict=True)) for kind in kinds]
         header |= {"names": self._names, "rows_per_dataset": self._n_rows, "seed": self._seed}
-        return own | joined(parts), header
+        return own | join_parts(parts), header
 
     @classmethod
     def _of_payload(cls, arrays: Arrays, header: dict[str, Any], **changes: Any) -> Self:
@@ -242,7 +242,7 @@ class DatasetIndex(Stored):
         parts = [select_part(arrays, number) for number in range(len(features.candidates))]
         origins, axes, vectors = ([part[name] for part in parts] for name in _ARRAYS)
         vectors_of = DatasetVectors(features, origins, axes)
-        found = cls(model, columns_of(header), vectors_of, header["rows_per_dataset"], header["seed"])
+        found = cls(model, read_source_columns(header), vectors_of, header["rows_per_dataset"], header["seed"])
         ends, names = np.cumsum(arrays["sizes"]), list(map(str, header["names"]))
         if {len(ends), len(set(names))} != set(map(len, vectors)) or ends[-1] != len(arrays["rows"]):
             raise ValueError("it does not have a name, vectors and rows of each dataset")
@@ -254,7 +254,7 @@ class DatasetIndex(Stored):
         return len(self._names)
 
     def __repr__(self) -> str:
-        return f"DatasetIndex({counted(len(self), 'dataset')})"
+        return f"DatasetIndex({write_count(len(self), 'dataset')})"
 
     def _sample(self, table: Any, argument: str) -> Floats:
         numbers = self._columns.encode(table, argument, sources="the index").numbers

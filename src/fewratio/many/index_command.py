@@ -48,7 +48,7 @@ def search(request: frame.Request, index: Path, table: Path, k: int, permutation
     columns = {"dataset": list(found.names), "divergence": found.divergences.tolist()}
     if found.p_values is not None:
         columns["p_value"] = found.p_values.tolist()
-    lines = list(frame.aligned([tuple(columns), *zip(*columns.values(), strict=True)]))
+    lines = list(frame.align_columns([tuple(columns), *zip(*columns.values(), strict=True)]))
     request.deliver(frame.Answer(lines, found.to_dict(), columns))
 
 

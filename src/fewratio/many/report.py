@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
 from fewratio.testing import LEVEL
@@ -33,7 +33,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     apart = mean[~np.eye(n, dtype=np.bool_)]
     order = result.order()
     facts = {
-        "Datasets": f"{n}, so {counted(n * (n - 1) // 2, 'pair')}",
+        "Datasets": f"{n}, so {write_count(n * (n - 1) // 2, 'pair')}",
         "Divergences": f"{apart.min():.3g} to {apart.max():.3g}, median {np.median(apart):.3g}",
         "Most alike": _pair(result, mean, apart.min()),
         "Most different": _pair(result, mean, apart.max()),
@@ -42,15 +42,15 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     if result.adjusted_p_values is not None:
         different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
         facts["Test"] = f"{different} pairs differ (adjusted p-value at most {LEVEL})"
-        answer = f"{different} of {counted(n * (n - 1) // 2, 'pair')} differ. {answer}"
-    title, judged = f"{counted(n, 'dataset')} compared", []
+        answer = f"{different} of {write_count(n * (n - 1) // 2, 'pair')} differ. {answer}"
+    title, judged = f"{write_count(n, 'dataset')} compared", []
     if result.new:
-        title = f"{', '.join(result.new)} among {counted(n - len(result.new), 'dataset')}"
+        title = f"{', '.join(result.new)} among {write_count(n - len(result.new), 'dataset')}"
         nearest = {name: ", ".join(other for other, _ in result.nearest(name, _NEAREST)) for name in result.new}
         answer = " ".join(f"{result.verdict(name)} Nearest: {nearest[name]}." for name in result.new)
         facts = {f"Nearest to {name}": "{} ({:.3g})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts
-        judged = [page.Section(f"How far {name} is from the others", _judged(result, name)) for name in result.new]
-    call = page.made_with(result.settings, command, "compare_all", ("collection",))
+        judged = [page.Section(f"How far {name} is from the others", _show_new(result, name)) for name in result.new]
+    call = page.describe_making(result.settings, command, "compare_all", ("collection",))
     sections = [
         *judged,
         page.Section("All pairs", _heat(result, order)),
@@ -60,7 +60,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     return page.Report(title, answer, facts, sections)
 
 
-def _judged(result: Any, name: str) -> list[page.Block]:
+def _show_new(result: Any, name: str) -> list[page.Block]:
     """Show how unlike the rest a new dataset and the others are, its columns, and the datasets nearest to it."""
     *others, score = result.novelty_scores[name].tolist()
     edges, counts = counts_around(np.array(others), score)
@@ -100,7 +100,7 @@ def draw_all_pairs(result: Any) -> Picture:
     """Draw the divergences of all pairs as a heat map."""
     chart, n = _heat_map(result, _groups(result.order())), len(result.names)
     side = max(300, min(640, 26 * n))
-    return combined([(replace(chart, spec=chart.spec | {"height": side}), "", side)], f"Divergences of {n} datasets")
+    return combine([(replace(chart, spec=chart.spec | {"height": side}), "", side)], f"Divergences of {n} datasets")
 
 
 def _groups(order: Numbers) -> list[Numbers]:

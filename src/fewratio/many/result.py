@@ -9,11 +9,11 @@ import numpy as np
 from scipy.spatial.distance import squareform
 
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import counted, listed
+from fewratio.core.wording import quote_list, write_count
 from fewratio.errors import ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.many.novelty import ColumnOfDataset, Profiles, score_novelty
-from fewratio.report.reported import Reported, plain
+from fewratio.report.reported import Reported, make_plain
 from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class AllPairsResult(Reported):
     def _find_places(self, name: str) -> tuple[list[int], int]:
         """Give the places of the datasets that are not new, and that of one that is."""
         if name not in self.new:
-            raise ParameterError(f"{name!r} is no new dataset; there are {listed(self.new)}. Name one of them.")
+            raise ParameterError(f"{name!r} is no new dataset; there are {quote_list(self.new)}. Name one of them.")
         return [i for i, each in enumerate(self.names) if each not in self.new], list(self.names).index(name)
 
     @cached_property
@@ -134,7 +134,7 @@ class AllPairsResult(Reported):
             One of `new`.
         """
         p_value, n_others = self.new_p_values[name], len(self.names) - len(self.new)
-        others = counted(n_others, "other dataset")
+        others = write_count(n_others, "other dataset")
         if p_value <= LEVEL:
             first = self.new_columns(name)[0]
             range_ = f"{first.low:.4g} to {first.high:.4g} in the others"
@@ -156,7 +156,7 @@ class AllPairsResult(Reported):
         """
         inputs.check_count("k", k)
         if name not in self.names:
-            raise ParameterError(f"There is no dataset {name!r}; there are {listed(self.names)}. Name one of them.")
+            raise ParameterError(f"There is no dataset {name!r}; there are {quote_list(self.names)}. Name one of them.")
         place = list(self.names).index(name)
         distance = (self.divergences[place] + self.divergences[:, place]) / 2
         # What is new is judged by the others alone.
@@ -184,8 +184,8 @@ class AllPairsResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        known = plain(self, "names", "divergences", "p_values", "adjusted_p_values")
-        judged = plain(self, "new_p_values", "nearest_divergences") if self.new else {}
+        known = make_plain(self, "names", "divergences", "p_values", "adjusted_p_values")
+        judged = make_plain(self, "new_p_values", "nearest_divergences") if self.new else {}
         if self.new:
             judged["new_columns"] = {name: [each._asdict() for each in self.new_columns(name)] for name in self.new}
         return known | judged | {"order": self.order().tolist()}
@@ -213,7 +213,7 @@ class AllPairsResult(Reported):
 
     def __repr__(self) -> str:
         apart = self.divergences[~np.eye(len(self.names), dtype=np.bool_)]
-        parts = [counted(len(self.names), "dataset"), f"divergences {apart.min():.3g} to {apart.max():.3g}"]
+        parts = [write_count(len(self.names), "dataset"), f"divergences {apart.min():.3g} to {apart.max():.3g}"]
         if self.p_values is not None:
             parts.append(f"p-values from {self.p_values.min():.3g}")
         return f"AllPairsResult({', '.join(parts)})"

@@ -33,7 +33,7 @@ def outliers(
         )
     paths = (unlabelled,) if normal is None else (normal, unlabelled)
     with request.open(*paths) as (tables, estimator):
-        from fewratio.core.wording import counted
+        from fewratio.core.wording import write_count
         from fewratio.data.split_table import split_by_condition
         from fewratio.outliers.detector import InlierOutlierDetector
         from fewratio.outliers.rows import most_are_outliers
@@ -42,7 +42,7 @@ def outliers(
         judged = raw
         if normal_if is not None:
             X_inlier, raw, condition = split_by_condition(tables[0], normal_if)
-            judged = raw.without([condition])
+            judged = raw.drop([condition])
         if common:
             shared = [label for label in X_inlier.labels if label in judged.places]
             X_inlier, judged = X_inlier.select(shared), judged.select(shared)
@@ -51,7 +51,7 @@ def outliers(
         result = detector.detect(judged)
         X, n_outliers = result.samples.tables[0], int(result.is_outlier.sum())
         lines = [
-            f"{n_outliers} of {counted(X.n_rows, 'row')} of {frame.label(unlabelled)} are outliers",
+            f"{n_outliers} of {write_count(X.n_rows, 'row')} of {frame.make_label(unlabelled)} are outliers",
             f"threshold   {result.threshold:.3g}: {result.meaning}",
         ]
         if result.rule == "false discovery rate" and estimator is None:
@@ -61,7 +61,7 @@ def outliers(
             lines.append("note        most rows are unlike the normal ones; check their columns, units and kind")
         lines += request.summary(result.samples, ("the normal rows", "the rows to judge"))
         lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
-        table = frame.row_columns(X)
+        table = frame.identify_rows(X)
         names = table.get("name", range(X.n_rows))
         cells = [("row", "score", "", "differs most from the nearest normal rows in")]
         # Explaining many rows takes long, and only JSON shows them all.
@@ -71,7 +71,7 @@ def outliers(
         for row, reason in zip(explained[: frame.SHOWN], reasons, strict=False):
             mark = "outlier" if result.is_outlier[row] else ""
             cells.append((names[row], f"{result.scores[row]:.3g}", mark, reason.largest(_REASONS).summary))
-        lines += frame.aligned(cells)
+        lines += frame.align_columns(cells)
         lines += request.and_more(n_outliers - frame.SHOWN)
         payload = result.to_dict() if request.wants_json else {}
         if payload:
@@ -85,7 +85,7 @@ def outliers(
         request.deliver(
             frame.Answer(lines, payload, table, [raw]),
             result.plot,
-            lambda command: result._report(command, frame.label(unlabelled)),
+            lambda command: result._report(command, frame.make_label(unlabelled)),
         )
 
 

@@ -119,7 +119,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     _fitted_attribute, _not_fitted = "_normals", "knows no normal rows yet. Call fit(X_inlier) first."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **common("random_state"),
-        # What `seeded_copy` says of a wrong one is clearer.
+        # What `copy_seeded` says of a wrong one is clearer.
         "estimator": "no_validation",
         "contamination": [None, Interval(Real, 0, 0.5, closed="right")],
         "false_discovery_rate": [None, Interval(Real, 0, 1, closed="neither")],
@@ -156,7 +156,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._check_parameters()
         for_estimator, for_calibration = inputs.rng_streams(self.random_state, 2)
         given = self.estimator
-        estimator: Any = None if given is None else inputs.seeded_copy(given, given, for_estimator)
+        estimator: Any = None if given is None else inputs.copy_seeded(given, given, for_estimator)
         condition = None
         if normal_if is not None:
             X_inlier, _, condition = split_by_condition(X_inlier, normal_if)
@@ -250,7 +250,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
           a normal row of the batch has any rank among the calibration rows with equal chance, and the false discovery
           rate is held (Marandon et al. 2024, AdaDetect).
         """
-        return conformal_p_values(*self._calibrated(*self._read_batch(X)))
+        return conformal_p_values(*self._calibrate(*self._read_batch(X)))
 
     def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS, leave_out: Sequence[str] = ()) -> RowExplanation:
         """Show a row beside its nearest normals.
@@ -282,7 +282,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         table = x if isinstance(x, Table) else self._open(make_row(x), "x")
         if table.n_rows != 1:
             raise InputError(f"x has {table.n_rows} rows; needed is the one to explain. Pass a single row.")
-        normals, row = self._without(table, leave_out)
+        normals, row = self._drop(table, leave_out)
         return explain_row(row.numbers[0], normals.to_numpy(), int(n_neighbours), row.feature_names)
 
     def detect(self, X: Any) -> OutlierResult:
@@ -297,7 +297,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         scored, threshold = self._score_batch(table)
         apart, rule, encoding = self.non_overlapping(table), self._rule(table.n_rows), self.encoding_
         if encoding is not None:
-            encoding = encoding.without([column.column for column in apart])
+            encoding = encoding.drop([column.column for column in apart])
         meaning = _MEANINGS[rule].format(f"{100 * (self.contamination or self.false_discovery_rate or 0):.3g}%")
         samples = inputs.Samples(encoding, [table], apart, (X,))
         return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, self.get_params(deep=False), scored)
@@ -321,7 +321,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         if self.estimator_ is None:
             scored = score_rows(normals, rows)
         elif rule == _DISCOVERIES:
-            scored = self._calibrated(normals, rows)
+            scored = self._calibrate(normals, rows)
         else:
             scores = self._ratio(normals, rows)
             scored = Scores(scores, self._left_out_ratio(normals, rows) if rule == _THUMB else scores[:0])
@@ -341,7 +341,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         is_ratio = self.estimator_ is not None
         return np.expm1(prediction_bound(np.log1p(left_out))) if is_ratio else prediction_bound(left_out)
 
-    def _calibrated(self, normals: Floats, rows: Floats) -> Scores:
+    def _calibrate(self, normals: Floats, rows: Floats) -> Scores:
         """Score a batch, and normals by which to calibrate these scores."""
         if len(normals) == 1:
             raise InputError(
@@ -366,7 +366,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def _ratio(self, normals: Floats, rows: Floats) -> Floats:
         """Give the ratio of the user's estimator at the rows of a batch."""
-        fitted = inputs.fitted_copy(self.estimator_, normals, rows)
+        fitted = inputs.fit_copy(self.estimator_, normals, rows)
         if not getattr(fitted, "finds_outliers", True):
             warnings.warn(
                 f"{type(fitted).__name__} does not find outliers here: its ratio is near 1 far from all rows. Use the "
@@ -393,11 +393,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def _read_batch(self, X: Any) -> tuple[Floats, Floats]:
         """Return the normals and the rows of a batch, without columns that separate them."""
         table = self._open(X, "X")
-        normals, rows = self._without(table, [column.column for column in self.non_overlapping(table)])
+        normals, rows = self._drop(table, [column.column for column in self.non_overlapping(table)])
         # The default works on blocks of rows, which may be in a file; an estimator is fitted to all.
         return normals.to_numpy(), rows.numbers if self.estimator_ is None else rows.to_numpy()
 
-    def _without(self, table: Table, columns: Sequence[str]) -> tuple[Table, Table]:
+    def _drop(self, table: Table, columns: Sequence[str]) -> tuple[Table, Table]:
         """Return the normals and a table without some columns."""
         normals = replace(table, numbers=self._normals)
         if self.encoding_ is None or not columns:

@@ -79,7 +79,7 @@ def score_rows(normals: Floats, rows: Floats) -> Scores:
     score = _Score(*(_draw(each) for each in (normals, rows)))
     with progress_bar(len(rows), "scoring", unit="rows") as report:
         found = in_blocks(score, rows, _PARTITIONS * _CELLS, report)
-    return Scores(found, score.left_out())
+    return Scores(found, score.score_left_out())
 
 
 def _draw(rows: Floats) -> Floats:
@@ -120,7 +120,7 @@ class _Score:
         distances = self._nearest.kneighbors(self._for_distances(rows), n_neighbours)[0]
         return self._total(*self._cells_and_distances(rows), distances, 0)
 
-    def left_out(self) -> Floats:
+    def score_left_out(self) -> Floats:
         """Score normals that are counted to the batch, each in its turn; a single one has no others."""
         if len(self._known) == 1:
             return np.empty(0)

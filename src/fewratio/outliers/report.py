@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
 from fewratio.charts.style import FIRST, OUTLIER
-from fewratio.core.wording import counted, write_signed
+from fewratio.core.wording import write_count, write_signed
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
@@ -40,10 +40,10 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     lowest = result.order[: min(_MOST_RANKED, max(_LEAST_RANKED, n_outliers))]
     reasons = result.explanations(lowest.tolist())
     names = rows.row_names(table, lowest)
-    n_rows = counted(table.n_rows, "row")
+    n_rows = write_count(table.n_rows, "row")
     facts = {
-        "Rows": f"{n_rows} of {name}, {counted(n_outliers, 'outlier')}",
-        "Known to be normal": counted(len(detector._normals), "row"),
+        "Rows": f"{n_rows} of {name}, {write_count(n_outliers, 'outlier')}",
+        "Known to be normal": write_count(len(detector._normals), "row"),
         "Threshold": f"{result.threshold:.3g}: {result.meaning}",
     }
     if result.samples.encoding is not None and result.samples.encoding.is_named:
@@ -59,23 +59,23 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         answer = f"No outliers were found among {n_rows}."
     n_normals = len(detector._normals)
     if n_normals < _FEW_NORMALS:
-        answer += f" With {counted(n_normals, 'normal row')} outliers are easily missed; give more if you can."
+        answer += f" With {write_count(n_normals, 'normal row')} outliers are easily missed; give more if you can."
     about = (
         f"A row is an outlier if its score is below {result.threshold:.3g}: {result.meaning}. The scores depend on all "
         "rows that are judged together."
     )
     call = command or f"{detector!r}.fit(X_inlier).detect(X).to_html(path)"
     sections = [
-        page.Section("The most anomalous rows", _ranked(result, lowest, names, reasons)),
+        page.Section("The most anomalous rows", _rank(result, lowest, names, reasons)),
         page.Section("Scores", [page.Text(about), _scores(result)]),
-        page.Section("Beside the normal rows", _explained(result, lowest, names, reasons)),
+        page.Section("Beside the normal rows", _explain(result, lowest, names, reasons)),
         page.Section("What was done to the columns", column_treatment(result.samples, ("the normal rows", name))),
-        page.Section("How this was made", page.made_with(detector.get_params(deep=False), call, "", ())),
+        page.Section("How this was made", page.describe_making(detector.get_params(deep=False), call, "", ())),
     ]
     return page.Report(f"Outliers of {name}", answer, facts, sections)
 
 
-def _ranked(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
+def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
     table = [
         [
             text,
@@ -111,9 +111,9 @@ def draw_outliers(result: Any, n_rows: int) -> Picture:
     """Draw the scores of all rows, and in what the most anomalous differ from their nearest normal rows."""
     lowest = result.order[:n_rows]
     reasons = _reasons(rows.row_names(result.samples.tables[0], lowest), result.explanations(lowest.tolist()))
-    title = f"{result.is_outlier.sum()} of {counted(len(result.margins), 'row')} are outliers"
+    title = f"{result.is_outlier.sum()} of {write_count(len(result.margins), 'row')} are outliers"
     about = "The most anomalous rows, less their nearest normal rows"
-    return combined([(_scores(result), "Scores", 300), (reasons, about, max(160, 44 * len(lowest)))], title)
+    return combine([(_scores(result), "Scores", 300), (reasons, about, max(160, 44 * len(lowest)))], title)
 
 
 def _scores(result: Any) -> Chart:
@@ -131,8 +131,8 @@ def _scores(result: Any) -> Chart:
     )  # fmt: skip
 
 
-def _explained(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
-    normals, batch = result.detector._without(
+def _explain(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
+    normals, batch = result.detector._drop(
         result.samples.tables[0], [column.column for column in result.samples.non_overlapping]
     )
     features = batch.feature_names or range(batch.n_features)

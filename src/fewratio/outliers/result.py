@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.estimators import samples as inputs
 from fewratio.outliers.outlier_score import Scores
 from fewratio.outliers.rows import RowExplanation
-from fewratio.report.reported import Reported, plain
+from fewratio.report.reported import Reported, make_plain
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -83,7 +83,7 @@ class OutlierResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain numbers, strings and lists."""
-        return plain(self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names")
+        return make_plain(self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names")
 
     def plot(self, n_shown: int = 10) -> "Picture":
         """Draw the rows by score, and in what so many of the most anomalous differ from their nearest normals.
@@ -104,5 +104,5 @@ class OutlierResult(Reported):
         return report_outliers(self, name, command)
 
     def __repr__(self) -> str:
-        n_rows = counted(len(self.margins), "row")
+        n_rows = write_count(len(self.margins), "row")
         return f"OutlierResult({self.is_outlier.sum()} of {n_rows}; threshold {self.threshold:.3g}, {self.rule})"

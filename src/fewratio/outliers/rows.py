@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import column_scaling
 from fewratio.core.wording import write_signed
-from fewratio.report.reported import plain
+from fewratio.report.reported import make_plain
 
 _SHOWN = 3
 # The share of outliers in a large batch that normals must be able to flag.
@@ -42,7 +42,7 @@ class RowExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain lists."""
-        return plain(self, "neighbours", "distances", "columns", "differences")
+        return make_plain(self, "neighbours", "distances", "columns", "differences")
 
     def largest(self, n: int) -> "RowExplanation":
         """Keep the columns that differ most, so many of them."""

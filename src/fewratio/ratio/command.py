@@ -19,7 +19,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     files, estimator = request.find(*([nu, de] if rows is None else [nu, de, rows]))
     from fewratio import AutoRatioEstimator
     from fewratio.core.blocks import HIDDEN_VALUES, block_rows
-    from fewratio.core.wording import counted
+    from fewratio.core.wording import write_count
     from fewratio.data.raw_table import naming_rows
     from fewratio.data.readers.files import open_rows, read_raw
     from fewratio.estimators.samples import read_samples
@@ -46,7 +46,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
                     encoding = None if estimator.has_sources else samples.encoding
                     table = estimator._open(raw, "X") if encoding is None else encoding.encode(raw)
                 ratios = estimator.predict(table)
-                columns = frame.row_columns(table, start) | {"ratio": ratios.tolist()}
+                columns = frame.identify_rows(table, start) | {"ratio": ratios.tolist()}
                 if request.report is not None or request.plot is not None:
                     shown.add(table, raw, ratios, start)
                 write(columns, raw)
@@ -56,13 +56,13 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
                 start += table.n_rows
                 report(start, None)
     divergence = estimator.divergence()
-    labels = frame.labels(nu, de, nu if rows is None else rows)
+    labels = frame.make_labels(nu, de, nu if rows is None else rows)
     lines = [
-        f"{labels[0]} ({counted(X_nu.n_rows, 'row')}) over {labels[1]} ({counted(X_de.n_rows, 'row')}): "
+        f"{labels[0]} ({write_count(X_nu.n_rows, 'row')}) over {labels[1]} ({write_count(X_de.n_rows, 'row')}): "
         f"divergence {divergence:.4g}",
         *request.summary(samples, labels),
         f"ratio at the rows of {labels[2]}:",
-        *request.first_rows(pieces[0], n_rows),
+        *request.write_first_rows(pieces[0], n_rows),
     ]
     values = [value for columns in pieces for value in columns["ratio"]]
     names = [name for columns in pieces for name in columns.get("name", ())]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.raw_table import RawTable, join_tables
 from fewratio.data.table import Table
 from fewratio.report import page, rows
@@ -59,7 +59,7 @@ class RatioRows:
         ratios, nu, de = np.concatenate(self.ratios), names[0], names[1]
         above = float((ratios > 1).mean())
         answer = (
-            f"{above:.0%} of the {counted(len(ratios), 'row')} of {names[2]} are more typical of {nu} than of {de}."
+            f"{above:.0%} of the {write_count(len(ratios), 'row')} of {names[2]} are more typical of {nu} than of {de}."
         )
         sizes = zip(names, samples.tables, strict=False)
         facts = {"Rows": ", ".join(f"{table.n_rows} of {name}" for name, table in sizes)}
@@ -73,7 +73,7 @@ class RatioRows:
             page.Section("Ratios", [page.Text(about), self._distribution(ratios, names)]),
             page.Section("Rows", self._rows(names, [str(label) for label in samples.columns])),
             page.Section("What was done to the columns", column_treatment(samples, names[:2])),
-            page.Section("How this was made", page.made_with(settings, command, "", ())),
+            page.Section("How this was made", page.describe_making(settings, command, "", ())),
         ]
         return page.Report(f"Ratio of {nu} to {de} at the rows of {names[2]}", answer, facts, sections)
 
@@ -81,14 +81,14 @@ class RatioRows:
         """Draw how the ratios are distributed, and the rows, coloured by their ratio."""
         ratios = np.concatenate(self.ratios)
         panels = [(self._distribution(ratios, names), "Ratios", 300), (self._map(names, ()), "Rows", 420)]
-        return combined(panels, f"Ratio {names[0]}/{names[1]} at the rows of {names[2]}")
+        return combine(panels, f"Ratio {names[0]}/{names[1]} at the rows of {names[2]}")
 
     def _distribution(self, ratios: Floats, names: Sequence[str]) -> Chart:
         description = f"Ratios at {len(ratios)} rows, half of them below {np.median(ratios):.3g}."
         highest = max(float(ratios.max()), 1.0)
         return shares_chart({names[2]: ratios}, highest, _BINS, f"ratio {names[0]}/{names[1]}", description)
 
-    def _kept(self) -> tuple[Floats, RawTable, Table]:
+    def _keep_shown(self) -> tuple[Floats, RawTable, Table]:
         """Return the ratios of the rows that are shown, and the rows as they were given and as they were encoded."""
         ratios, raws, tables = zip(*self._shown, strict=True)
         called = [name for table in tables for name in table.row_names or ()]
@@ -96,14 +96,14 @@ class RatioRows:
         return np.concatenate(ratios), join_tables(raws), table
 
     def _map(self, names: Sequence[str], labels: Sequence[str]) -> Chart:
-        ratios, raw, table = self._kept()
+        ratios, raw, table = self._keep_shown()
         drawn = np.flatnonzero(np.concatenate(self._is_drawn))
         points = [table.take(drawn.tolist())], [raw.take(drawn)], [ratios[drawn]]
         largest = max(2.0, float(ratios.max()))
         return rows.row_map(names[2:], *points, labels, largest, sum(map(len, self.ratios)))
 
     def _rows(self, names: Sequence[str], labels: Sequence[str]) -> list[page.Block]:
-        ratios, raw, table = self._kept()
+        ratios, raw, table = self._keep_shown()
         order, found = np.argsort(-ratios, kind="stable"), {"ratio": ratios}
         some = order[:_EXTREME], order[::-1][:_EXTREME]
         return [

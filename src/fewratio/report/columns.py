@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fewratio.core.wording import counted, first_few
+from fewratio.core.wording import write_count, write_list
 from fewratio.data.column_kinds import CATEGORY, DATE
 from fewratio.data.columns import Column
 from fewratio.report import page
@@ -37,7 +37,7 @@ def _treatment(column: Column) -> str:
         return f"left out ({column.left_out})"
     if column.kind == CATEGORY:
         n_own, others = len(column.categories), ", and one for all others" * column.pools_others
-        done = f"{counted(n_own, 'column')} of 0 and 1: {first_few(column.categories)}{others}"
+        done = f"{write_count(n_own, 'column')} of 0 and 1: {write_list(column.categories)}{others}"
     else:
         done = "days since 1970" if column.kind == DATE else "as it is"
     if not column.marks_missing:

@@ -146,7 +146,7 @@ def counts_around(values: Floats, observed: float) -> tuple[list[float], list[in
     """Count values on bins that reach to the observed one: those that lie close together are still bars."""
     low, high = min(values.min(), observed), max(values.max(), observed)
     edges = np.linspace(low, high if high > low else low + 1, _AROUND + 1)
-    return rounded(edges), np.histogram(values, edges)[0].tolist()
+    return round_values(edges), np.histogram(values, edges)[0].tolist()
 
 
 def shares_chart(samples: Mapping[str, Floats], highest: float, n_bins: int, title: str, description: str) -> Chart:
@@ -156,7 +156,7 @@ def shares_chart(samples: Mapping[str, Floats], highest: float, n_bins: int, tit
     return step_lines(edges.round(5).tolist(), shares, title, description)
 
 
-def rounded(values: Floats) -> list[float]:
+def round_values(values: Floats) -> list[float]:
     """Round to four digits of the range, so that an offset swallows nothing."""
     spread = float(np.ptp(values)) or float(np.abs(values).max()) or 1.0
     return np.round(values, 4 - math.floor(math.log10(spread))).tolist()

@@ -112,7 +112,7 @@ class Report:
 def render(report: Report) -> str:
     """Return a report as one HTML file that needs nothing else; the same report gives the same text."""
     charts = _Charts()
-    sections = [(section.title, [charts.numbered(block) for block in section.blocks]) for section in report.sections]
+    sections = [(section.title, [charts.number(block) for block in section.blocks]) for section in report.sections]
     scripts = [chart_script(), _static("report.js")] if charts.entries else [_static("report.js")]
     return _template("page.html").render(
         report=report,
@@ -132,12 +132,14 @@ def render_fragment(report: Report, picture: Picture) -> str:
         report=report,
         picture=picture.as_file(Path("picture.svg")).decode(),
         description=picture.spec["description"],
-        tables=[_Charts().numbered(_beginning(table)) for table in tables],
+        tables=[_Charts().number(_beginning(table)) for table in tables],
         style=_static("fragment.css"),
     )
 
 
-def made_with(settings: Mapping[str, Any], command: str | None, function: str, tables: Sequence[str]) -> list[Block]:
+def describe_making(
+    settings: Mapping[str, Any], command: str | None, function: str, tables: Sequence[str]
+) -> list[Block]:
     """Return what makes a report again: the command, or a call of a function of tables; settings and versions."""
     given = {name: _as_code(value) for name, value in settings.items() if value is not None}
     if command is None:
@@ -181,7 +183,7 @@ class _Charts:
         self.entries.append((place, chart.data))
         return len(self.entries) - 1
 
-    def numbered(self, block: Block) -> dict[str, Any]:
+    def number(self, block: Block) -> dict[str, Any]:
         """Return a block as the template takes it."""
         charts = block.charts if isinstance(block, Charts) else [block] if isinstance(block, Chart) else []
         numbered = [(each, self.add(each)) for each in charts]

@@ -71,12 +71,12 @@ class Reported(ABC):
             return None
 
 
-def plain(result: Any, *names: str) -> dict[str, Any]:
+def make_plain(result: Any, *names: str) -> dict[str, Any]:
     """Give attributes of a result as numbers, strings and lists, by their names; None for NaN, which JSON has not."""
-    return {name: _plain(getattr(result, name)) for name in names}
+    return {name: _simplify(getattr(result, name)) for name in names}
 
 
-def _plain(value: Any) -> Any:
+def _simplify(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if hasattr(value, "_asdict"):
@@ -84,5 +84,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(each) for each in value]
+        return [_simplify(each) for each in value]
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -13,14 +13,14 @@ from fewratio.core.units import ColumnScaling
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.table import Table
 from fewratio.report import page
-from fewratio.report.distributions import rounded
+from fewratio.report.distributions import round_values
 
 # Points of each sample that are drawn, and values that are shown for each.
 _POINTS, _HOVERED = 1000, 4
 _LONGEST = 60
 
 
-def as_given(X: Any, table: Table) -> RawTable:
+def restore_given(X: Any, table: Table) -> RawTable:
     """Return a table as the user gave it; of one that was encoded already, the features."""
     if isinstance(X, Table):
         labels = X.feature_names or tuple(map(str, range(X.n_features)))
@@ -88,9 +88,9 @@ def row_map(
     places, axes = _places(X, at_rows, (tables[0].feature_names or ("value",))[0])
     shown = [label for label in labels if all(label in raw.places for raw in raws)][:_HOVERED]
     points: dict[str, list[Any]] = {
-        "x": rounded(places[:, 0]),
-        "y": rounded(places[:, 1]),
-        "ratio": rounded(at_rows),
+        "x": round_values(places[:, 0]),
+        "y": round_values(places[:, 1]),
+        "ratio": round_values(at_rows),
         "sample": [name for name, rows in zip(names, chosen, strict=True) for _ in rows],
         "name": [name for table, rows in zip(tables, chosen, strict=True) for name in row_names(table, rows)],
     }

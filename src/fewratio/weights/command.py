@@ -20,14 +20,14 @@ def weights(request: frame.Request, train: Path, target: Path, clip: float | Non
         result = importance_weights(
             X_train, X_target, estimator=estimator, clip=clip, random_state=request.seed, **options
         )
-        table, names = result.samples.tables[0], frame.labels(train, target)
-        columns = frame.row_columns(table) | {"weight": result.weights}
+        table, names = result.samples.tables[0], frame.make_labels(train, target)
+        columns = frame.identify_rows(table) | {"weight": result.weights}
         lines = [
             f"{len(result)} rows of {names[0]}, weighted to resemble {names[1]}: effective sample size "
             f"{result.effective_sample_size:.1f}, overlap {result.overlap:.2f}, {result.n_clipped} clipped",
             f"advice: {result.advice}",
             *request.summary(result.samples, names),
-            *request.first_rows(columns, len(result)),
+            *request.write_first_rows(columns, len(result)),
         ]
         payload = result.to_dict() | {"row_names": columns.get("name")} if request.wants_json else {}
         request.deliver(

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.charts.chart import Chart, Picture, combined
+from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.points import before_and_after
 from fewratio.core.effects import means_apart
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column, shares_chart
@@ -33,7 +33,7 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
         "Rows": f"{len(result)} of {train}, {result.samples.tables[1].n_rows} of {target}",
         "Effective sample size": f"{result.effective_sample_size:.1f} of {len(result)} rows",
         "Overlap": f"{result.overlap:.2f} (about 1: alike; 0: nothing in common)",
-        "Clipped": counted(result.n_clipped, "weight"),
+        "Clipped": write_count(result.n_clipped, "weight"),
     }
     if not np.isnan(result.held_out_gain):
         facts["Gain at held-out rows"] = f"{result.held_out_gain:.3g}, standard error {result.held_out_error:.2g}"
@@ -45,7 +45,7 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
         page.Section("Columns before and after weighting", _columns(result, names)),
         page.Section("The heaviest rows", _rows(result, train)),
         page.Section("What was done to the columns", column_treatment(result.samples, names)),
-        page.Section("How this was made", page.made_with(result.settings, command, *call)),
+        page.Section("How this was made", page.describe_making(result.settings, command, *call)),
     ]
     return page.Report(f"Weights of {train} for {target}", advice, facts, sections)
 
@@ -53,14 +53,14 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
 def draw_weights(result: Any) -> Picture:
     """Draw how the weights are distributed, and the columns before and after weighting."""
     title = (
-        f"Weights of {counted(len(result), 'row')}: effective sample size {result.effective_sample_size:.1f}, "
+        f"Weights of {write_count(len(result), 'row')}: effective sample size {result.effective_sample_size:.1f}, "
         f"overlap {result.overlap:.2f}, {result.n_clipped} clipped"
     )
     panels = [
         (_weights(result), "Weights", 300),
         (_difference_chart(_differences(result)), "Columns before and after weighting", 300),
     ]
-    return combined(panels, title)
+    return combine(panels, title)
 
 
 def _weights(result: Any) -> Chart:
@@ -123,7 +123,7 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
 
 def _rows(result: Any, name: str) -> list[page.Block]:
     table = result.samples.tables[0]
-    raw = rows.as_given(result.samples.given[0], table)
+    raw = rows.restore_given(result.samples.given[0], table)
     heaviest = np.argsort(-result.weights, kind="stable")[:_HEAVIEST]
     labels = [str(label) for label in result.samples.columns][:_VALUES]
     found = {"weight": result.weights}

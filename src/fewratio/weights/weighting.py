@@ -15,8 +15,8 @@ from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.classifier import ClassifierRatio
-from fewratio.progress import progress_bar, tracked
-from fewratio.report.reported import Reported, plain
+from fewratio.progress import progress_bar, track
+from fewratio.report.reported import Reported, make_plain
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -105,7 +105,7 @@ class WeightResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists."""
         size = "effective_sample_size", "overlap", "n_clipped"
-        return plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
+        return make_plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
 
     def plot(self) -> "Picture":
         """Draw the weights from large to small, and the effective sample size.
@@ -196,13 +196,13 @@ def importance_weights(
     inputs.check_switch("normalise", normalise)
     limit = np.inf if clip is None else inputs.check_number("clip", clip, 0, np.inf, needed)
     for_model, rng = inputs.rng_streams(random_state, 2)
-    model = inputs.seeded_copy(estimator, ClassifierRatio(alpha=0.1), for_model)
+    model = inputs.copy_seeded(estimator, ClassifierRatio(alpha=0.1), for_model)
     samples = inputs.read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
     # Not copied: there may be many, and they may be in files.
     X, target = (table.numbers for table in samples.tables)
     rows, target_rows = (draw_rows(each, _MAX_ROWS, rng) for each in (X, target))
     drawn = [np.ascontiguousarray(each, dtype=np.float64) for each in (target[target_rows], X[rows])]
-    fitted = inputs.fitted_copy(model, *drawn)
+    fitted = inputs.fit_copy(model, *drawn)
     ratio = np.empty(len(X))
     if len(rows) < len(X):
         with progress_bar(len(X), "weighing", unit="rows") as report:
@@ -236,8 +236,8 @@ def _held_out_gain(model: RatioEstimator, samples: list[Floats], rng: np.random.
         return np.nan, np.nan
     folds = [deal(len(X), n_folds, rng) for X in samples]
     ratios = [np.empty(len(X)) for X in samples]
-    for k in tracked(range(n_folds), n_folds, "validating", unit="folds"):
-        fitted = inputs.fitted_copy(model, *(X[fold != k] for X, fold in zip(samples, folds, strict=True)))
+    for k in track(range(n_folds), n_folds, "validating", unit="folds"):
+        fitted = inputs.fit_copy(model, *(X[fold != k] for X, fold in zip(samples, folds, strict=True)))
         for X, fold, ratio in zip(samples, folds, ratios, strict=True):
             ratio[fold == k] = fitted._ratio(X[fold == k])
     alpha = float(getattr(model, "alpha", 0.0))

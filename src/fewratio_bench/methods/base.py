@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from fewratio.core.seeds import seed_for
-from fewratio_bench.evaluate import Judgement, judged_values
+from fewratio_bench.evaluate import Judgement, judge_values
 from fewratio_bench.problems import Problem, Trial
 
 Parameters = dict[str, Any]
@@ -208,5 +208,5 @@ class RatioMethod(Method):
         """Judge with the ratios."""
         (setting,) = self.settings(trials[0].problem)
         for trial, role, support, query, seconds, seed in self.ratios(trials, bench):
-            judgement = judged_values(support.mean(0), query.mean(0), trial.evaluations[role].episode, self.alpha)
+            judgement = judge_values(support.mean(0), query.mean(0), trial.evaluations[role].episode, self.alpha)
             yield Verdict(trial, role, setting, judgement, seconds, seed)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fewratio.estimators import MetaRatioEstimator
-from fewratio.estimators.networks.settings import Architecture, Inliers, Pairs, Training, architecture_of
+from fewratio.estimators.networks.settings import Architecture, Inliers, Pairs, Training, as_architecture
 from fewratio.estimators.parameters import Parameters
 
 
@@ -29,7 +29,7 @@ def make_estimator(**flat: Any) -> MetaRatioEstimator:
 
 def flat_settings(estimator: MetaRatioEstimator) -> dict[str, Any]:
     """Give the settings of an estimator as records have them."""
-    groups = estimator.episodes, architecture_of(estimator.network), estimator.training
+    groups = estimator.episodes, as_architecture(estimator.network), estimator.training
     found = {"n_inliers": None} | {name: value for group in groups for name, value in group.get_params().items()}
     if found["n_support_de"] == type(estimator.episodes)().n_support_de:
         found["n_support_de"] = None

@@ -34,7 +34,7 @@ from fewratio.estimators.networks.optim import Ensemble, History, train_in_stage
 from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio.estimators.networks.pretraining import Job, squared_error, train_jobs
 from fewratio.estimators.networks.settings import Architecture
-from fewratio_bench.evaluate import judged_ratio
+from fewratio_bench.evaluate import judge_ratio
 from fewratio_bench.methods.base import QUICKER, REGS, STEPS, Bench, Method, Parameters, Verdict, by_split, quick_steps
 from fewratio_bench.methods.flat_settings import flat_settings, make_estimator
 from fewratio_bench.methods.parts import DescentHead, set_latent_dim
@@ -178,7 +178,7 @@ class Learned(Method):
         # Bounds are part of the loss, which an ensemble has in common.
         for bound in self.bounds or (None,):
             alike = [case for case in cases if case.source.get("bound") == bound]
-            for case, (model, history, seed) in zip(alike, self._trained(alike, bench), strict=True):
+            for case, (model, history, seed) in zip(alike, self._find_trained(alike, bench), strict=True):
                 for trial in case.trials:
                     seconds = history.seconds / len(alike) / len(case.trials)
                     yield from self._judge_trial(trial, case.source, model.to(trial.device), seconds, seed)
@@ -194,7 +194,7 @@ class Learned(Method):
                 adapting = time.perf_counter() - started + (adapting if self.target_head == "adam" else 0.0)
                 started = time.perf_counter()
                 with torch.no_grad():
-                    judgement = judged_ratio(ratio, episode, 0.0 if self.bounds else self.alpha)
+                    judgement = judge_ratio(ratio, episode, 0.0 if self.bounds else self.alpha)
                 took = seconds + adapting + time.perf_counter() - started
                 yield Verdict(trial, role, source | tuning, judgement, took, seed)
                 started = time.perf_counter()
@@ -202,13 +202,13 @@ class Learned(Method):
     def _ratios(self, model: RatioModel, source: Parameters, problem: Problem, support: Pair) -> Iterator[AdaptedRatio]:
         """Give the ratio at each setting of fine-tuning."""
         if self.target_head != "adam":
-            return (self._tuned(model, tuning, support) for tuning in self._tuning_settings())
+            return (self._tune(model, tuning, support) for tuning in self._tuning_settings())
         rate = self._estimator(problem).training.learning_rate
-        return _fine_tuned(model, support, self._objective(source), self.steps, rate)
+        return _fine_tune(model, support, self._objective(source), self.steps, rate)
 
     # ------------------------------------------------------------ training
 
-    def _trained(self, cases: Sequence[Case], bench: Bench) -> list[Learnt]:
+    def _find_trained(self, cases: Sequence[Case], bench: Bench) -> list[Learnt]:
         """Train for cases, unless a method that differs on the target only has done so."""
         sources, seeds = [case.source for case in cases], [case.seed for case in cases]
         key = (sources[0].get("bound"), *seeds)
@@ -293,7 +293,7 @@ class Learned(Method):
         return shared if self.head == "shared" else DescentHead(shared.weights, RelativeSquaredError(self.alpha))
 
     @torch.no_grad()
-    def _tuned(self, model: RatioModel, tuning: Parameters, support: Pair) -> AdaptedRatio:
+    def _tune(self, model: RatioModel, tuning: Parameters, support: Pair) -> AdaptedRatio:
         """Adapt the model to the target, with the head that the target gets."""
         if tuning:
             head = RidgeHead(self.alpha, tuning["reg"], learn_reg=False).to(support.rows.device)
@@ -301,7 +301,7 @@ class Learned(Method):
         return model.adapt(support)
 
 
-def _fine_tuned(
+def _fine_tune(
     model: RatioModel, support: Pair, objective: Objective, stages: Sequence[int], learning_rate: float
 ) -> Iterator[AdaptedRatio]:
     """Train the last layer on, for each task on its support; give the ratio after so many steps."""
@@ -312,7 +312,7 @@ def _fine_tuned(
     head = SharedHead(before.weights.shape[-1])
     head.weights = nn.Parameter(before.weights.clone())
     last_layer = RatioModel(NoEncoder(), _GivenFeatures(), head, model.clip)
-    features = Pair.joined(before.phi[None], support.shares, support.n_nu)
+    features = Pair.from_joined(before.phi[None], support.shares, support.n_nu)
     training = Episode(features, features)
     ensemble = Ensemble([last_layer], before.weights.device)
     for _ in train_in_stages(ensemble, lambda _: training, objective, stages, learning_rate):

@@ -22,7 +22,7 @@ from fewratio.estimators.networks.pair import Episode
 from fewratio.estimators.networks.pretraining import draw_seeds, raise_if_diverged, row_table
 from fewratio.estimators.networks.training.keyed_draws import fold, uniform
 from fewratio.estimators.networks.training.pools import RowTable
-from fewratio_bench.evaluate import Judgement, padded
+from fewratio_bench.evaluate import Judgement, pad_samples
 from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.learned import LATENT_DIMS
 from fewratio_bench.problems import ROLES, Problem, Trial
@@ -169,7 +169,7 @@ def numerator_only(rows: Tensor, real: Tensor | None = None) -> Episode:
     share = rows.new_ones(rows.shape[-2]) if real is None else real.to(rows.dtype)
     share = share / share.sum(-1, keepdim=True)
     shares = torch.stack([share, torch.zeros_like(share)], dim=-2)
-    return Episode.joined(rows, shares[..., :0], shares, 0, rows.shape[-2])
+    return Episode.from_joined(rows, shares[..., :0], shares, 0, rows.shape[-2])
 
 
 class NormalBatches:
@@ -301,7 +301,7 @@ class OneClass(Method):
             for trial, episode in zip(trials, episodes, strict=True)
             for task, rows in enumerate(episode.support.nu)
         ]
-        (support, real), query = padded(normals), pad_sequence(queries, batch_first=True)
+        (support, real), query = pad_samples(normals), pad_sequence(queries, batch_first=True)
         n_tasks, spent = [len(episode.rows) for episode in episodes], 0.0
         for n_steps, errors in errors_by_stage(models, support, query, self._stages, real=real):
             spent += time.perf_counter() - started

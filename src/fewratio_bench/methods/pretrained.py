@@ -12,7 +12,7 @@ import torch
 
 from fewratio.estimators import MetaRatioEstimator, pretrain_together
 from fewratio.estimators.networks.nn import MeanRatio
-from fewratio.estimators.networks.settings import KINDS, architecture_of
+from fewratio.estimators.networks.settings import KINDS, as_architecture
 from fewratio_bench.methods.base import QUICKER, Bench, Parameters, RatioMethod, Ratios, by_split
 from fewratio_bench.methods.flat_settings import flat_settings, make_estimator
 from fewratio_bench.problems import Problem, Trial
@@ -96,6 +96,6 @@ class Pretrained(RatioMethod):
 
 def _complete(estimator: MetaRatioEstimator) -> bool:
     """Return whether no network was interrupted, or left out for that."""
-    architecture = architecture_of(estimator.network)
+    architecture = as_architecture(estimator.network)
     finished = [network for network in estimator.networks_ if network.history.stopped != "interrupted"]
     return len(finished) >= len(KINDS[architecture.features]) * architecture.n_networks

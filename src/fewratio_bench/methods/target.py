@@ -14,7 +14,7 @@ from fewratio.data.dataset import as_flags
 from fewratio.estimators.networks.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.estimators.networks.optim import Ensemble, train_in_stages
 from fewratio.estimators.networks.pair import Episode, Pair
-from fewratio_bench.evaluate import Judgement, judged_values
+from fewratio_bench.evaluate import Judgement, judge_values
 from fewratio_bench.methods.base import STEPS, Bench, Method, Parameters, Verdict, quick_steps
 from fewratio_bench.methods.parts import NonNegativePU
 from fewratio_bench.problems import Problem, Trial
@@ -70,7 +70,7 @@ class TargetTrained(Method):
         # The support is judged too: the divergence is read off it.
         # Nothing is averaged over the joined rows; their shares only have to be there.
         shares = episode.rows.new_zeros(2, episode.rows.shape[-2])
-        everything = Pair.joined(episode.rows, shares, episode.support.n_nu)
+        everything = Pair.from_joined(episode.rows, shares, episode.support.n_nu)
         judged = Episode(support, everything[tasks])
         n_support = episode.support.rows.shape[-2]
         objective, seconds = self._objective(trial, n_tasks), 0.0
@@ -81,7 +81,7 @@ class TargetTrained(Method):
             for number, bound in enumerate(self.bounds):
                 at_support, at_query = value[number].split([n_support, value.shape[-1] - n_support], dim=-1)
                 is_score = self.loss == "pu"
-                judgement = Judgement(at_query) if is_score else judged_values(at_support, at_query, episode, alpha=0.0)
+                judgement = Judgement(at_query) if is_score else judge_values(at_support, at_query, episode, alpha=0.0)
                 yield Verdict(trial, role, self._setting(bound, n_steps), judgement, seconds / n_values, seed)
             started = time.perf_counter()
 

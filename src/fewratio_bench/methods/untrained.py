@@ -19,7 +19,7 @@ from fewratio.core.seeds import seed_for
 from fewratio.estimators.networks.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 from fewratio.estimators.networks.pair import Episode
 from fewratio.estimators.networks.universal import shipped_parts
-from fewratio_bench.evaluate import Judgement, judged_ratio, judged_values
+from fewratio_bench.evaluate import Judgement, judge_ratio, judge_values
 from fewratio_bench.methods.base import REGS, Bench, Method, Parameters, Verdict
 from fewratio_bench.problems import ROLES, Problem, Trial
 from fewratio_bench.unconstrained_kl import UnconstrainedKL
@@ -59,7 +59,7 @@ class Kernel(Untrained):
         """Solve every task."""
         head = RidgeHead(self.alpha, parameters["reg"], learn_reg=False)
         model = RatioModel(NoEncoder(), GaussianFeatures(), head, self.clip).to(episode.rows.device)
-        return judged_ratio(model.adapt(episode.support), episode, self.alpha)
+        return judge_ratio(model.adapt(episode.support), episode, self.alpha)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Universal(Untrained):
             ratio = model.adapt(pair, pair.rows.new_full(pair.rows.shape[:1], self.alpha))
             support.append(ratio.at_support())
             query.append(ratio(episode.query.rows[part], episode.support_index))
-        return judged_values(torch.cat(support), torch.cat(query), episode, self.alpha)
+        return judge_values(torch.cat(support), torch.cat(query), episode, self.alpha)
 
 
 # ``scores(normals, unlabelled, seed, value)``: higher for what is more normal.

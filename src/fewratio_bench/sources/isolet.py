@@ -63,7 +63,7 @@ def read(paths: Sequence[Path]) -> NDArray[np.float64]:
     """
     place = " and ".join(map(str, paths))
     try:
-        parts = _unpacked(paths[0]) if len(paths) == 1 else paths
+        parts = _unpack(paths[0]) if len(paths) == 1 else paths
         rows = np.concatenate([np.loadtxt(part, delimiter=",", ndmin=2) for part in parts])
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, subprocess.CalledProcessError) as error:
         raise DataFileError(f"{place}: not a table of numbers ({error}). Put the published file there.") from error
@@ -72,7 +72,7 @@ def read(paths: Sequence[Path]) -> NDArray[np.float64]:
     return rows
 
 
-def _unpacked(path: Path) -> list[list[str]]:
+def _unpack(path: Path) -> list[list[str]]:
     """Give the lines of both parts in the archive, which Unix compress packed: gzip can read that, Python cannot."""
     with zipfile.ZipFile(path) as archive:
         packed = [archive.read(f"{part}.Z") for part in PARTS]

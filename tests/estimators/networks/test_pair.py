@@ -51,7 +51,7 @@ def test_without_masks_shares_have_no_leading_axes():
 def test_sides_of_a_joined_pair():
     rows = normal(0, 6, 2)
     pair = Pair(rows[:2], rows[2:])
-    again = Pair.joined(pair.rows, pair.shares, 2)
+    again = Pair.from_joined(pair.rows, pair.shares, 2)
     torch.testing.assert_close((again.nu, again.de), (rows[:2], rows[2:]), rtol=0, atol=0)
 
 
@@ -70,7 +70,7 @@ def test_episodes_keep_their_rows_joined():
     episode = Episode(support, query)
     assert list(episode) == [support, query]
     torch.testing.assert_close(episode.rows, torch.cat([support.nu, support.de, query.nu, query.de], dim=1))
-    again = Episode.joined(episode.rows, support.shares, query.shares, support.n_nu, query.n_nu)
+    again = Episode.from_joined(episode.rows, support.shares, query.shares, support.n_nu, query.n_nu)
     for mine, other in zip(again, episode, strict=True):
         for side in ("nu", "de", "shares"):
             assert torch.equal(getattr(mine, side), getattr(other, side))

@@ -254,7 +254,7 @@ def test_the_weights_are_small_finite_and_of_this_network():
     tensors, _ = read_tensors(UNIVERSAL, "model")
     assert all(np.isfinite(tensor).all() for tensor in tensors.values())
     parts = {f"ratio.{name}" for name in universal.universal_model().state_dict()}
-    parts |= {f"intervals.{name}" for name in universal.untrained_intervals().state_dict()}
+    parts |= {f"intervals.{name}" for name in universal.make_intervals().state_dict()}
     assert set(tensors) == parts
 
 

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
-from fewratio.core.wording import counted, listed
+from fewratio.core.wording import quote_list, write_count
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import is_number
 from fewratio.errors import name_parameter
@@ -162,7 +162,7 @@ class OtherSeparator(ValueError):
 def _read_header(path: Path, separator: str, block_bytes: int) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
     """Find out what the first lines are, and whether there are rows; raise if the columns cannot be told apart."""
     with _open(path) as file:
-        lines = _checked(file)
+        lines = _check_text(file)
         line = next(lines, "")
         # Excel writes it so that it knows its own files.
         excel = _SEPARATOR_LINE.fullmatch(line)
@@ -208,7 +208,7 @@ def complete_names(names: Sequence[str]) -> list[str]:
     result = [name or f"column {number}" for number, name in enumerate(names, start=1)]
     repeated = [name for name, count in Counter(result).items() if count > 1]
     if repeated:
-        raise ValueError(f"several columns have the name {listed(repeated)}")
+        raise ValueError(f"several columns have the name {quote_list(repeated)}")
     return result
 
 
@@ -217,11 +217,13 @@ def _check_lines(path: Path, read: pa.csv.ReadOptions, parse: pa.csv.ParseOption
     first, n_fields = read.skip_rows + 1, len(read.column_names)
     line = first
     with _open(path) as file:
-        rows = csv.reader(islice(_checked(file), read.skip_rows, None), delimiter=parse.delimiter, strict=True)
+        rows = csv.reader(islice(_check_text(file), read.skip_rows, None), delimiter=parse.delimiter, strict=True)
         try:
             for row in rows:
                 if row and len(row) != n_fields:
-                    raise ValueError(f"line {first} has {counted(n_fields, 'field')} but line {line} has {len(row)}")
+                    raise ValueError(
+                        f"line {first} has {write_count(n_fields, 'field')} but line {line} has {len(row)}"
+                    )
                 line = first + rows.line_num
         except csv.Error as error:
             problem = "has a quote that is not closed, or not where a field ends"
@@ -232,7 +234,7 @@ def _open(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-def _checked(lines: Iterable[str]) -> Iterator[str]:
+def _check_text(lines: Iterable[str]) -> Iterator[str]:
     """Give the lines of a file; raise ``ValueError`` that names the first that is no UTF-8 text."""
     for number, line in enumerate(lines, start=1):
         if found := _NOT_TEXT.search(line):

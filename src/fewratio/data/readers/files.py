@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.arguments import as_path
 from fewratio.core.blocks import BLOCK_VALUES, PIECE_ROWS
-from fewratio.core.wording import counted, listed
+from fewratio.core.wording import quote_list, write_count
 from fewratio.data import arrow as pa
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw_table import RawTable, as_raw, check_shape, raw_from_arrow
@@ -166,14 +166,14 @@ def read_columns(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
     as_text : sequence of str
         Columns of a text file that are read as they are written: "01" is not "1".
     """
-    with refusing(file):
+    with name_file_in_errors(file):
         read = _reader(file)
         if read is not None:
             table = read(file.path)
             # Readers trust offsets and texts; a damaged file would be read beyond its end.
             table.validate(full=True)
             return table.rename_columns(complete_names(table.column_names))
-        with _plain(file.path) as path:
+        with _unpack(file.path) as path:
             return _with_marks(file, lambda separator, decimal: read_csv(path, separator, decimal, as_text))
 
 
@@ -198,7 +198,7 @@ def _with_marks(file: TableFile, read: Callable[[str, str], Any]) -> Any:
 def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Read the array of an .npy or .npz file and, where they are there, the marks of its outliers."""
     # A damaged header may promise more bytes than an integer can count.
-    with refusing(file), np.errstate(over="raise"):
+    with name_file_in_errors(file), np.errstate(over="raise"):
         if file.suffix == ".npy":
             # Mapped: it is read once, when the dataset is made.
             return np.lib.format.open_memmap(file.path, mode="r"), None
@@ -208,7 +208,9 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
         with np.load(file.path) as arrays:
             names = set(arrays)
             if len(names) != 1 and names != {"X", "is_outlier"}:
-                raise ValueError(f"it holds {counted(len(names), 'array')}{': ' * bool(names)}{listed(sorted(names))}")
+                raise ValueError(
+                    f"it holds {write_count(len(names), 'array')}{': ' * bool(names)}{quote_list(sorted(names))}"
+                )
             flags = arrays["is_outlier"] if len(names) == 2 else None
             return arrays["X" if len(names) == 2 else names.pop()], flags
 
@@ -285,12 +287,12 @@ class FileRows:
 
     def read(self) -> pa.Table:
         """Read all rows."""
-        return pa.Table.from_batches(self._checked(), self.schema)
+        return pa.Table.from_batches(self._read_valid(), self.schema)
 
     def take(self, rows: NDArray[np.intp]) -> pa.Table:
         """Read some rows, by their numbers."""
         ordered, start, found = np.sort(rows), 0, []
-        for batch in self._checked():
+        for batch in self._read_valid():
             first, last = np.searchsorted(ordered, (start, start + len(batch)))
             found.append(batch.take(pa.array(ordered[first:last] - start)))
             start += len(batch)
@@ -299,7 +301,7 @@ class FileRows:
     def pieces(self, n_rows: int) -> Iterator[pa.Table]:
         """Give the rows in tables of so many each; the last has what is left."""
         held, n_held = [], 0
-        for batch in self._checked():
+        for batch in self._read_valid():
             held.append(batch)
             n_held += len(batch)
             while n_held >= n_rows:
@@ -309,8 +311,8 @@ class FileRows:
         if n_held:
             yield pa.Table.from_batches(held)
 
-    def _checked(self) -> Iterator[pa.RecordBatch]:
-        with refusing(self.file):
+    def _read_valid(self) -> Iterator[pa.RecordBatch]:
+        with name_file_in_errors(self.file):
             for batch in self.batches():
                 batch.validate(full=True)
                 # A name with dots may have brought others with it.
@@ -334,9 +336,9 @@ def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
         yield read_raw(file)
         return
     with ExitStack() as stack:
-        with refusing(file):
+        with name_file_in_errors(file):
             if read is None:
-                path = stack.enter_context(_plain(file.path))
+                path = stack.enter_context(_unpack(file.path))
                 table, n_rows, batches = _with_marks(file, partial(open_csv, path))
                 schema = table.schema
             else:
@@ -367,7 +369,7 @@ def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTab
 
 
 @contextmanager
-def _plain(path: Path) -> Iterator[Path]:
+def _unpack(path: Path) -> Iterator[Path]:
     """Give a path at which a text file can be read several times: a copy of what is compressed or a stream."""
     suffix = path.suffix.lower()
     if path.is_file() and suffix not in COMPRESSED:
@@ -394,12 +396,12 @@ def _open_zip(path: Path, mode: str) -> IO[bytes]:
     archive = zipfile.ZipFile(path)
     members = [name for name in archive.namelist() if not name.endswith("/")]
     if len(members) != 1:
-        raise ValueError(f"it holds {counted(len(members), 'file')} where one is needed: {listed(members)}")
+        raise ValueError(f"it holds {write_count(len(members), 'file')} where one is needed: {quote_list(members)}")
     return archive.open(members[0])
 
 
 @contextmanager
-def refusing(file: TableFile) -> Iterator[None]:
+def name_file_in_errors(file: TableFile) -> Iterator[None]:
     """Turn what a library raises on a file that it cannot parse into the error that names the file."""
     try:
         if file.path.is_file() and not file.path.stat().st_size:

@@ -10,7 +10,7 @@ from scipy.special import logit
 from sklearn.base import clone
 
 from fewratio.core.blocks import in_blocks
-from fewratio.core.draws import draw_rows, seeded
+from fewratio.core.draws import draw_rows, set_seed
 from fewratio.core.shapes import Floats
 from fewratio.core.true_ratio import relative_ratio
 from fewratio.core.units import ColumnScaling
@@ -92,8 +92,8 @@ class ClassifierRatio(RatioEstimator):
         nu, de = (self._scaling(X[draw_rows(X, most, rng)]) for X in (X_nu, X_de))
         X, is_nu = np.concatenate([nu, de]), np.repeat([1, 0], [len(nu), len(de)])
         fresh = KernelLogisticRegression() if self.classifier is None else self.classifier
-        fresh = seeded(clone(fresh), rng)
-        self._calibration = self._calibrated(fresh, X, is_nu, rng)
+        fresh = set_seed(clone(fresh), rng)
+        self._calibration = self._calibrate(fresh, X, is_nu, rng)
         self.classifier_ = clone(fresh).fit(X, is_nu)
         # The default classifier counts both samples alike, whatever their sizes are; calibration counts rows.
         is_balanced = self.classifier is None and self._calibration is None
@@ -106,7 +106,7 @@ class ClassifierRatio(RatioEstimator):
         limit = -np.log(LEAST_PROBABILITY)
         return relative_ratio(log_odds.clip(-limit, limit) - self._log_prior, 0.0, float(self.alpha))
 
-    def _calibrated(
+    def _calibrate(
         self, fresh: Any, X: Floats, is_nu: NDArray[np.int64], rng: np.random.Generator
     ) -> Callable[[Floats], Floats] | None:
         """Learn what makes log odds of the classifier's scores; None where the scores are log odds already."""

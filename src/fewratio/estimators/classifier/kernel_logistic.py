@@ -81,7 +81,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         # Both classes count alike, and together as much as two samples of equal sizes that are as accurate together.
         weights, signs = (2 / (1 / sizes).sum() / sizes)[y], np.where(y == 1, 1.0, -1.0)
         features = self._features(X)
-        self.C_ = self._chosen(features, signs, weights, rng) if self.C is None else float(self.C)
+        self.C_ = self._choose_penalty(features, signs, weights, rng) if self.C is None else float(self.C)
         self.coef_ = fit_logistic(self.C_, features, signs, weights)
         return self
 
@@ -98,7 +98,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         """Give the likelier class."""
         return (self.decision_function(X) > 0).astype(np.int64)
 
-    def _chosen(self, features: Floats, signs: Floats, weights: Floats, rng: np.random.Generator) -> float:
+    def _choose_penalty(self, features: Floats, signs: Floats, weights: Floats, rng: np.random.Generator) -> float:
         """Choose the inverse penalty by the likelihood of folds that were left out."""
         classes = [signs == 1, signs == -1]
         n_folds = min(_N_FOLDS, *(int(each.sum()) for each in classes))

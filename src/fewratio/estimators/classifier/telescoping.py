@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from fewratio.core.divergence import kullback_leibler_divergence
-from fewratio.core.draws import in_row_order, seeded
+from fewratio.core.draws import in_row_order, set_seed
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError
@@ -120,7 +120,7 @@ class Telescoping(RatioEstimator):
         self._scaling = ColumnScaling.of([X_nu, X_de], self.scale)
         nu, de = (self._scaling(in_row_order(X)) for X in (X_nu, X_de))
         marks = _waymarks(nu, de, self.n_bridges, self.n_pairings, rng)
-        self.bridges_ = [seeded(clone(estimator), rng).fit(nearer, farther) for nearer, farther in pairwise(marks)]
+        self.bridges_ = [set_seed(clone(estimator), rng).fit(nearer, farther) for nearer, farther in pairwise(marks)]
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
     def _ratio(self, X: Floats) -> Floats:

@@ -18,7 +18,7 @@ from fewratio.core.seeds import draw_seed
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import n_threads, one_thread
 from fewratio.core.units import ColumnScaling, column_scaling
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import NotFittedError, check_finite_result
@@ -32,7 +32,7 @@ from fewratio.estimators.closed_form.discriminant_model import (
 )
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.summary import Summary
-from fewratio.estimators.learned_file import LearnedEstimator, columns_of, make_header
+from fewratio.estimators.learned_file import LearnedEstimator, make_header, read_source_columns
 from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 
@@ -265,7 +265,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         return {**model.coordinates._asdict(), "spreads": model.spreads}, header
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
-        columns, settings = columns_of(header), Settings(**header["settings"])
+        columns, settings = read_source_columns(header), Settings(**header["settings"])
         calibration = header["calibration"]
         calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
         features = FeatureMap.from_dict(header["map"])
@@ -330,8 +330,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         assert self._source_columns is not None
         if summary.n_sources < 2:
             raise CollectionError(
-                f"{counted(summary.n_sources, 'source')} left; at least two are needed to learn how datasets differ. "
-                "Keep more."
+                f"{write_count(summary.n_sources, 'source')} left; at least two are needed to learn how datasets "
+                "differ. Keep more."
             )
         model = assemble_model(self.model_.features, summary, self.settings_, self.model_.calibration)
         self._set_model(model, self.settings_, summary, self._source_columns)

@@ -27,7 +27,7 @@ from fewratio.estimators.closed_form.discriminant_model import (
 )
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.summary import Summary
-from fewratio.progress import tracked
+from fewratio.progress import track
 
 TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
 # Of a dataset held out at most so many rows count, and so many of them are the query; losses are of so many datasets,
@@ -142,7 +142,7 @@ def learn(
                 return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in some_settings]
 
         with ThreadPoolExecutor(n_workers) as workers:
-            done = tracked(workers.map(score, alike), len(alike), "choosing", unit="settings")
+            done = track(workers.map(score, alike), len(alike), "choosing", unit="settings")
             found = [part for parts in done for part in parts]
         return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
 
@@ -252,7 +252,7 @@ class HeldOut:
     ) -> "HeldOut":
         """Hold out the validation datasets, or without these sources in turn; ``show`` is as in `progress_bar`."""
         parts, n_together = ([sources], 0) if validation else _parts_held_out(sources)
-        of_parts = [Summary.of_many(part, features) for part in tracked(parts, len(parts), "learning", show, "parts")]
+        of_parts = [Summary.of_many(part, features) for part in track(parts, len(parts), "learning", show, "parts")]
         total: Summary = sum(of_parts[1:], of_parts[0])
         # Sums of the others, not the total less some: nothing cancels.
         turns = [_rotate(number, parts)[:n_together] for number in range(len(parts))]
@@ -351,7 +351,7 @@ def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tup
     return float(np.mean(noises)), float(np.mean(of_means))
 
 
-def weights_of_pairs(nu: Numbers, de: Numbers, n_datasets: int) -> Floats:
+def weigh_pairs(nu: Numbers, de: Numbers, n_datasets: int) -> Floats:
     """Give what pairs of datasets, by their numbers, count for: those of a dataset with itself one in ten."""
     return np.where(nu == de, max(n_datasets - 1, 1) * _SHARE_OF_SAME / (1 - _SHARE_OF_SAME), 1.0)
 
@@ -379,7 +379,7 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
         same = np.arange(len(kept))
         at_nu = as_nu[same, :, same][:, :, None] - as_de
         at_de = as_nu - as_de[same, :, same][:, :, None]
-        weights = weights_of_pairs(same[:, None], same, len(kept))
+        weights = weigh_pairs(same[:, None], same, len(kept))
         weights /= weights.sum()
         tempered = temperatures.astype(np.float32)[:, None, None, None, None] * np.stack([at_nu, at_de])
         nu, de = ratio_of_log(tempered, alpha).swapaxes(0, 1)

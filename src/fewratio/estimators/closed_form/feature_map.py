@@ -14,7 +14,7 @@ from fewratio.core.blocks import row_blocks
 from fewratio.core.container import check_fields
 from fewratio.core.shapes import Array, Floats
 from fewratio.core.units import ColumnScaling
-from fewratio.estimators.learned_file import columns_of, fields_of
+from fewratio.estimators.learned_file import read_source_columns, write_source_columns
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.lazy import import_home, torch_is_installed
 
@@ -114,7 +114,7 @@ class FeatureMap:
     def to_dict(self) -> dict[str, Any]:
         """Give the map as plain values, for JSON."""
         return {
-            "columns": None if self.columns is None else fields_of(self.columns),
+            "columns": None if self.columns is None else write_source_columns(self.columns),
             "ranges": None
             if self.ranges is None
             else [[value if np.isfinite(value) else None for value in side.tolist()] for side in self.ranges],
@@ -139,7 +139,7 @@ class FeatureMap:
         for name, most in (("n_components", _MOST_COMPONENTS), ("seed", 2**32 - 1)):
             if not 0 <= content[name] <= most:
                 raise ValueError(f"{name} is {content[name]}, not from 0 to {most}")
-        columns = None if content["columns"] is None else columns_of(content["columns"])
+        columns = None if content["columns"] is None else read_source_columns(content["columns"])
         if columns is not None and columns.n_features != d:
             raise ValueError(f"its numbers of columns differ: {columns.n_features}, and {d} means")
         ranges = None

@@ -19,14 +19,14 @@ from fewratio.core.ridge import RidgePath, ridge_weights_of_moments
 from fewratio.core.seeds import draw_seed
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
 from fewratio.errors import CollectionError
-from fewratio.estimators.learned_file import LearnedEstimator, columns_of, make_header
+from fewratio.estimators.learned_file import LearnedEstimator, make_header, read_source_columns
 from fewratio.estimators.parameters import COUNT, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
-from fewratio.progress import tracked
+from fewratio.progress import track
 
 # Widths of the kernels, from the first to the last, in units of the root mean square distance of rows.
 _WIDTHS = 1.0, 8.0
@@ -94,23 +94,23 @@ class RowAndDatasetFeatures:
         """What makes the mean variance of a column 1."""
         return float(1 / np.sqrt((self.within + self.between).mean() or 1.0))
 
-    def _scaled(self, rows: Floats) -> Floats:
+    def _scale(self, rows: Floats) -> Floats:
         return np.clip(self.scaling(rows), self.low, self.high)
 
     def excess(self, rows: Floats) -> Floats:
         """Give by how many units each row is outside of the sources' ranges, summed over the columns."""
-        return np.abs(self.scaling(rows) - self._scaled(rows)).sum(1)
+        return np.abs(self.scaling(rows) - self._scale(rows)).sum(1)
 
     def dataset(self, rows: Floats) -> Floats:
         """Give where a dataset's mean is among those of the sources, drawn to their centre where it has few rows."""
         variance = self.between + self.within / len(rows)
         factor = np.divide(np.sqrt(self.between), variance, out=np.zeros_like(variance), where=self.between > 0)
-        return np.clip(self._scaled(rows).mean(0) * factor, -_FARTHEST, _FARTHEST)
+        return np.clip(self._scale(rows).mean(0) * factor, -_FARTHEST, _FARTHEST)
 
     def __call__(self, rows: Floats, dataset: Floats) -> Floats:
         """Give the features of rows, of shape (n, n_outputs), with what `dataset` gave for all rows together."""
         of_rows, of_means, phases = self._waves
-        scaled = self._scaled(rows) * self._factor
+        scaled = self._scale(rows) * self._factor
         cosines = np.cos(scaled @ of_rows + (dataset @ of_means + phases))
         return np.column_stack([np.ones(len(rows)), scaled[:, : self._n_columns], np.sqrt(2) * cosines])
 
@@ -183,7 +183,7 @@ def learn(sources: Sequence[Marked], alpha: float, n_components: int, seed: int)
     n_folds = min(_N_FOLDS, len(sources))
     found: list[tuple[float, InlierModel]] = []
     contexts = _CONTEXTS if n_folds > 1 else _CONTEXTS[:1]
-    for context in tracked(contexts, len(contexts), "learning", unit="settings"):
+    for context in track(contexts, len(contexts), "learning", unit="settings"):
         features = RowAndDatasetFeatures(scaling, low, high, between, within, context, n_components, seed)
         folds = [_sum(InlierMoments.of(each, features) for each in sources[fold::n_folds]) for fold in range(n_folds)]
         total = _sum(folds)
@@ -311,7 +311,7 @@ class InlierRatioEstimator(LearnedEstimator):
         return arrays, header | self._of_sources() | {"context": features.context, "reg": model.reg}
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
-        columns = columns_of(header)
+        columns = read_source_columns(header)
         features = RowAndDatasetFeatures(
             ColumnScaling(arrays["mean"], arrays["scale"]),
             **{name: arrays[name] for name in _PER_COLUMN[2:]},
@@ -353,7 +353,7 @@ def _normal(dataset: Dataset) -> NDArray[np.bool_]:
         )
     if dataset.is_outlier.all():
         raise CollectionError(
-            f"Dataset {dataset.name!r} has {counted(len(dataset), 'row')}, all marked as outliers; at least one normal "
-            "row is needed. Leave the dataset out."
+            f"Dataset {dataset.name!r} has {write_count(len(dataset), 'row')}, all marked as outliers; at least one "
+            "normal row is needed. Leave the dataset out."
         )
     return ~dataset.is_outlier

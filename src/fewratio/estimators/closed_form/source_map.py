@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from fewratio.core.arguments import as_floats, as_rng, shown
+from fewratio.core.arguments import as_floats, as_rng, show_value
 from fewratio.core.container import Arrays, Fields, Stored, check_arrays
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling, column_scaling
-from fewratio.core.wording import counted, first_few
+from fewratio.core.wording import write_count, write_list
 from fewratio.data.column_kinds import DATE, NUMBER
 from fewratio.data.columns import ColumnOptions, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
@@ -104,7 +104,7 @@ class SourceMap(Stored):
         if len(rows) < 2:
             raise InputError("example has one row, which says nothing of units; at least two are needed. Add some.")
         if ranges is not None and not isinstance(ranges, Mapping):
-            found = f"ranges is {shown(ranges)}"
+            found = f"ranges is {show_value(ranges)}"
             raise ParameterError(f"{found}; needed are pairs of numbers by column. Pass a dict.")
         bounds = _bounds(rows, encoding, ranges or {}, in_one_unit=scale == "none")
         rows = rows.clip(*bounds)
@@ -140,7 +140,7 @@ class SourceMap(Stored):
         columns = self.features.columns
         assert columns is not None
         assert self.features.ranges is not None
-        encoded = self._encoded(table, columns)
+        encoded = self._encode(table, columns)
         rows = np.asarray(encoded.numbers, dtype=np.float64)
         if len(rows) < 2:
             raise InputError(f"{encoded.name} has one row, and its summary would be that row itself; {TWO_ROWS}")
@@ -148,10 +148,10 @@ class SourceMap(Stored):
         outside = ((rows < low) | (rows > high)).sum(0)
         if outside.any():
             names = columns.names or tuple(map(str, range(columns.n_features)))
-            where = first_few(f"{names[place]}: {outside[place]}" for place in np.flatnonzero(outside))
+            where = write_list(f"{names[place]}: {outside[place]}" for place in np.flatnonzero(outside))
             warnings.warn(
-                f"{counted(int(outside.sum()), 'value')} outside the map's ranges ({where}): the nearest value within "
-                "is taken instead. Make a map with wider ranges if these are no mistakes.",
+                f"{write_count(int(outside.sum()), 'value')} outside the map's ranges ({where}): the nearest value "
+                "within is taken instead. Make a map with wider ranges if these are no mistakes.",
                 stacklevel=2,
             )
         if epsilon is None:
@@ -169,7 +169,7 @@ class SourceMap(Stored):
             raise ValueError("its columns or ranges are missing")
         return cls(features)
 
-    def _encoded(self, table: Any, columns: SourceColumns) -> Table:
+    def _encode(self, table: Any, columns: SourceColumns) -> Table:
         if columns.encoding is not None:
             return columns.encoding.encode(table, "table", _MAP, is_lenient=True)
         encoded = table if isinstance(table, Table) else as_table(as_raw(table, "table"))
@@ -196,7 +196,7 @@ def _bounds(
         if column not in places:
             raise ParameterError(
                 f"ranges names {column!r}, but the columns of numbers that are used are "
-                f"{first_few(map(str, places))}. Name one of them."
+                f"{write_list(map(str, places))}. Name one of them."
             )
         pair = as_floats(f"The range of {column!r}", given, "are two numbers, the lower one first")
         if pair.shape != (2,) or not pair[0] < pair[1]:

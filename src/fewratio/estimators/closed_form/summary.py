@@ -11,7 +11,7 @@ from fewratio.core.arguments import check_finite_result
 from fewratio.core.blocks import BLOCK_VALUES
 from fewratio.core.container import Arrays, Fields, Stored, check_arrays
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.errors import InputError
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 
@@ -102,7 +102,7 @@ class Summary(Stored):
     epsilon: float | None = None
 
     def __repr__(self) -> str:
-        counts = f"{counted(self.n_sources, 'source')}, {counted(self.n_rows, 'row')}"
+        counts = f"{write_count(self.n_sources, 'source')}, {write_count(self.n_rows, 'row')}"
         return f"Summary({counts}, {self.features.n_outputs} features, map {self.features.fingerprint[:8]})"
 
     @classmethod
@@ -126,7 +126,7 @@ class Summary(Stored):
     @np.errstate(over="ignore", invalid="ignore")
     def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
         """Sum up datasets one after the other, in the memory of one summary and a block of features."""
-        total = cls.nothing(features)
+        total = cls.make_empty(features)
         scatter, spreads, mean_sum = total.scatter, total.spreads, total.mean_sum
         sizes: list[int] = []
         means: list[Floats] = []
@@ -167,24 +167,24 @@ class Summary(Stored):
         return total._with_means(np.array(means)) if means else total
 
     @classmethod
-    def nothing(cls, features: FeatureMap) -> "Summary":
+    def make_empty(cls, features: FeatureMap) -> "Summary":
         """Give the summary of no datasets."""
         width = features.n_outputs
         empty = np.zeros((0, width)), np.zeros(0), np.zeros((width, width)), np.zeros(_N_BINS, dtype=np.int64)
         return cls(features, 0, 0, 0.0, np.zeros(width), *empty)
 
     def __add__(self, other: Any) -> "Summary":
-        return self._combined(other, 1) if isinstance(other, Summary) else NotImplemented
+        return self._combine(other, 1) if isinstance(other, Summary) else NotImplemented
 
     def __sub__(self, other: Any) -> "Summary":
         if not isinstance(other, Summary):
             return NotImplemented
         fits = other.n_sources <= self.n_sources and other.n_rows <= self.n_rows
-        left = self._combined(other, -1) if fits and (other.spreads <= self.spreads).all() else None
+        left = self._combine(other, -1) if fits and (other.spreads <= self.spreads).all() else None
         if left is None or not left._is_sum():
             raise InputError(
-                f"To be taken out: {counted(other.n_sources, 'source')} of {counted(other.n_rows, 'row')}, which are "
-                f"not among the {self.n_sources} that were summed up. Take out only what was added."
+                f"To be taken out: {write_count(other.n_sources, 'source')} of {write_count(other.n_rows, 'row')}, "
+                f"which are not among the {self.n_sources} that were summed up. Take out only what was added."
             )
         return left
 
@@ -200,7 +200,7 @@ class Summary(Stored):
         # So that sum() works.
         return self if other == 0 else NotImplemented
 
-    def _combined(self, other: "Summary", sign: int) -> "Summary":
+    def _combine(self, other: "Summary", sign: int) -> "Summary":
         if self.features is not other.features and self.features.fingerprint != other.features.fingerprint:
             raise InputError(
                 "The summaries were made with different maps, so they can be neither added nor taken out. Make all of "
@@ -225,7 +225,7 @@ class Summary(Stored):
         factor, signs = np.concatenate([self.factor, factor]), np.concatenate([self.signs, signs])
         if len(factor) > 2 * max(factor.shape[1], _MOST_MEANS):
             # As few rows as the outer products need, at most one per column.
-            factor, signs = _factor_of((factor.T * signs) @ factor)
+            factor, signs = _factorise((factor.T * signs) @ factor)
         return replace(self, factor=factor, signs=signs)
 
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:
@@ -255,7 +255,7 @@ class Summary(Stored):
         check_arrays(arrays, {"mean_sum": (width,), **triangle, **spreads})
         means = arrays["mean_sum"][None], np.ones(1)
         if "outer" in arrays:
-            means = _factor_of(_symmetric(arrays["outer"], width))
+            means = _factorise(_symmetric(arrays["outer"], width))
         counts = np.zeros(_N_BINS, dtype=np.int64)
         counts[arrays["spread_places"]] = arrays["spread_counts"]
         found = cls(
@@ -316,7 +316,7 @@ def _symmetric(triangle: np.ndarray, width: int) -> Floats:
     return found + np.triu(found, 1).T
 
 
-def _factor_of(outer: Floats) -> tuple[Floats, Floats]:
+def _factorise(outer: Floats) -> tuple[Floats, Floats]:
     """Give ``factor`` and ``signs`` of a symmetric matrix, as few rows as it needs."""
     values, vectors = np.linalg.eigh(outer)
     kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max(initial=0.0)

@@ -18,15 +18,15 @@ MAX_CENTRES = 300
 def choose_centres(nu: Floats, de: Floats, centres: str | int, rng: np.random.Generator) -> Floats:
     """Give the instances that carry a kernel: of the numerator, of both samples, or so many of both."""
     at_most = MAX_CENTRES if isinstance(centres, str) else centres
-    return pooled_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
+    return pool_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
 
 
-def median_of_some(nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> float:
+def estimate_median(nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> float:
     """Give the median distance between the scaled rows of both samples together; where there are many, of some."""
-    return float(median_distance(scaling(pooled_rows(nu, de, MEDIAN_ROWS, rng))))
+    return float(median_distance(scaling(pool_rows(nu, de, MEDIAN_ROWS, rng))))
 
 
-def pooled_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) -> Floats:
+def pool_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) -> Floats:
     """Give all rows of both samples, or so many drawn from them; for that they must be in the order of `row_order`."""
     n_rows = len(nu) + len(de)
     if n_rows <= at_most:

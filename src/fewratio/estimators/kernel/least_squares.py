@@ -19,7 +19,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import RatioEstimator
-from fewratio.estimators.kernel.gaussian_basis import MAX_CENTRES, GaussianBasis, choose_centres, median_of_some
+from fewratio.estimators.kernel.gaussian_basis import MAX_CENTRES, GaussianBasis, choose_centres, estimate_median
 from fewratio.estimators.kernel.selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
 from fewratio.estimators.parameters import POSITIVE, Interval, StrOptions, common
 
@@ -123,7 +123,7 @@ class RuLSIF(RatioEstimator):
         if scores is not None:
             width, reg = divmod(int(scores.argmin()), len(regs))
         else:
-            width = nearest(sigmas, median_of_some(nu, de, scaling, rng)) if len(sigmas) > 1 else 0
+            width = nearest(sigmas, estimate_median(nu, de, scaling, rng)) if len(sigmas) > 1 else 0
             reg = nearest(regs, DEFAULT_REG)
         self.cv_sigmas_, self.cv_regs_, self.cv_scores_ = sigmas, regs, scores
         self.sigma_, self.reg_ = float(sigmas[width]), float(regs[reg])

@@ -14,7 +14,7 @@ from fewratio.core.ridge import RidgePath
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError
-from fewratio.estimators.kernel.gaussian_basis import GaussianBasis, median_of_some
+from fewratio.estimators.kernel.gaussian_basis import GaussianBasis, estimate_median
 
 # The candidates behind "cv": widths as multiples of the median distance, and regularisers. Both hold the default.
 # Smaller regularisers win now and then where the ratio has no bound, by chance: J pays for a peak at a numerator's
@@ -49,7 +49,7 @@ def kernel_widths(sigma: Any, nu: Floats, de: Floats, scaling: ColumnScaling, rn
     if not isinstance(sigma, str):
         return candidates("sigma", sigma)
     factors = WIDTH_FACTORS if sigma == "cv" else np.ones(1)
-    return factors * median_of_some(nu, de, scaling, rng)
+    return factors * estimate_median(nu, de, scaling, rng)
 
 
 def nearest(values: Floats, reference: float) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from fewratio.core.arguments import shown
+from fewratio.core.arguments import show_value
 from fewratio.core.arrays import equal_shares
 from fewratio.core.container import Arrays
 from fewratio.core.divergence import relative_pearson_divergence
@@ -29,7 +29,7 @@ from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.closed_form.discriminant_model import SIZES, at_size, harmonic_size, ratio_of_log
 from fewratio.estimators.kernel.least_squares import RuLSIF
-from fewratio.estimators.learned_file import SavedEstimator, joined, select_part, stored
+from fewratio.estimators.learned_file import SavedEstimator, join_parts, select_part, select_stored
 from fewratio.estimators.mixtures.source_shares import measure_shares
 from fewratio.estimators.parameters import common
 from fewratio.estimators.source_columns import check_collection
@@ -238,7 +238,7 @@ class AutoRatioEstimator(SavedEstimator):
             len(shares) == len(members) and min(shares) >= 0 and abs(sum(shares) - 1) < _ROUNDING
         ):
             raise ParameterError(
-                f"shares is {shown(list(shares))} for {len(members)} members; needed is a share for each, none "
+                f"shares is {show_value(list(shares))} for {len(members)} members; needed is a share for each, none "
                 "negative, with the sum 1. Pass these, or None."
             )
 
@@ -252,10 +252,10 @@ class AutoRatioEstimator(SavedEstimator):
 
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:
         parts = [each._payload() for each in self._copy_learned()]
-        parameters = stored(self.get_params(deep=False) | {"members": None, "shares": None})
+        parameters = select_stored(self.get_params(deep=False) | {"members": None, "shares": None})
         header = {"estimator": type(self).__name__, "parameters": parameters, "has_members": self.members is not None}
         header |= {"shares": self._shares_of_learned, "learned": [header for _, header in parts]}
-        return joined([arrays for arrays, _ in parts]), header
+        return join_parts([arrays for arrays, _ in parts]), header
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
         shares = [tuple(map(float, of_sizes)) for of_sizes in header["shares"]]

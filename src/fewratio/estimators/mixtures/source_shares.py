@@ -6,7 +6,7 @@ import numpy as np
 
 from fewratio.core.discriminant import Support
 from fewratio.core.shapes import Floats
-from fewratio.estimators.closed_form.discriminant_choice import weights_of_pairs
+from fewratio.estimators.closed_form.discriminant_choice import weigh_pairs
 from fewratio.estimators.closed_form.discriminant_model import SIZES, DiscriminantModel, ratio_of_log
 
 # Pairs of datasets per fold and size, and query rows per sample, at most.
@@ -69,7 +69,7 @@ def _shares(folds: Sequence[Fold], others: Ratios, alpha: float, size: int, gues
         squares = alpha * np.square(at_nu).mean(-1) + (1 - alpha) * np.square(at_de).mean(-1)
         losses.append(squares / 2 - at_nu.mean(-1))
         groups += [(number, int(a)) for a in nu]
-        weights.append(weights_of_pairs(nu, de, len(used)))
+        weights.append(weigh_pairs(nu, de, len(used)))
     if not losses:
         # Columns that nothing was held out for are too sure.
         return 0.0, guess

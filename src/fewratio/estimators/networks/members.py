@@ -16,7 +16,7 @@ from fewratio.data.collection import Collection
 from fewratio.estimators.networks import nn
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.pretraining import Job, squared_error, train_jobs
-from fewratio.estimators.networks.settings import KINDS, Architecture, Training, architecture_of
+from fewratio.estimators.networks.settings import KINDS, Architecture, Training, as_architecture
 from fewratio.estimators.networks.universal import universal_start
 from fewratio.estimators.source_columns import SourceColumns
 
@@ -92,7 +92,7 @@ def train_networks(
     list of list of Network
         The networks of each estimator.
     """
-    first, architecture = parameters[0], architecture_of(parameters[0]["network"])
+    first, architecture = parameters[0], as_architecture(parameters[0]["network"])
     kinds = number_networks(architecture, first["init"])
     alpha = float(first["alpha"])
     networks: list[list[Network]] = [[] for _ in parameters]
@@ -187,7 +187,7 @@ def _identity(parameters: dict[str, Any]) -> dict[str, Any]:
     """Give the settings that a training must share with the one that it resumes."""
     kept = {name: parameters[name] for name in ("alpha", "init", "scale")}
     training = clone(parameters["training"]).set_params(max_steps=1)
-    groups = parameters["episodes"], architecture_of(parameters["network"]), training
+    groups = parameters["episodes"], as_architecture(parameters["network"]), training
     return kept | {type(group).__name__: group.get_params() for group in groups}
 
 

@@ -13,13 +13,13 @@ from sklearn.base import clone
 from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators.learned_file import LearnedEstimator, columns_of, make_header
+from fewratio.estimators.learned_file import LearnedEstimator, make_header, read_source_columns
 from fewratio.estimators.networks import members
 from fewratio.estimators.networks.network_estimator import Model, NetworkEstimator, resolve_device
 from fewratio.estimators.networks.nn import RatioModel, SampleScaled, Standardiser
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.pretraining import raise_if_diverged
-from fewratio.estimators.networks.settings import Architecture, Episodes, Inliers, Pairs, Training, architecture_of
+from fewratio.estimators.networks.settings import Architecture, Episodes, Inliers, Pairs, Training, as_architecture
 from fewratio.estimators.networks.universal import check_known_alpha, shipped_parts, universal_with_units
 from fewratio.estimators.parameters import Parameters, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns
@@ -179,10 +179,10 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
         return found | {"device": "auto"}
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
-        networks, columns = header["networks"], columns_of(header)
+        networks, columns = header["networks"], read_source_columns(header)
         # A copy, so that changed settings are seen to be others than those of the training.
         parameters = clone(self).get_params(deep=False)
-        architecture = architecture_of(parameters["network"])
+        architecture = as_architecture(parameters["network"])
         # Every layer has a tensor in the file: what does not fit is refused before it takes memory.
         if architecture.depth > len(arrays):
             raise ValueError(f"{architecture.depth} layers are not in it")
@@ -216,7 +216,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
 
     def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
         super()._check_parameters(owner, prefix)
-        architecture = architecture_of(self.network)
+        architecture = as_architecture(self.network)
         for name, settings in (("episodes", self.episodes), ("network", architecture), ("training", self.training)):
             settings._check_parameters(owner or type(self).__name__, f"{prefix}{name}__")
         if architecture.learn_alpha and self.alpha == 0:
@@ -261,7 +261,7 @@ def _empty(
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:
     """Give the parameters that make a model what it is; the others only say how it is trained."""
-    architecture = architecture_of(parameters["network"]).get_params()
+    architecture = as_architecture(parameters["network"]).get_params()
     kept = {name: parameters[name] for name in ("alpha", "init", "scale")}
     return kept | architecture | {"episodes": type(parameters["episodes"]).__name__}
 
@@ -311,7 +311,7 @@ def pretrain_together(
             continue
         settings = clone(estimator).get_params(deep=False)
         estimator._set_trained(members.Trained(settings, kept, SourceColumns.of(collection)))
-        kinds = members.number_networks(architecture_of(estimator.network), estimator.init)
+        kinds = members.number_networks(as_architecture(estimator.network), estimator.init)
         if len(kept) < (n_networks := sum(map(len, kinds.values()))):
             kept_kinds = ", ".join(network.kind for network in kept)
             incomplete.append(
@@ -333,5 +333,5 @@ def pretrain_together(
 def _common(estimator: MetaRatioEstimator) -> dict[str, Any]:
     """Give the settings that estimators must share to be trained together."""
     episodes = clone(estimator.episodes).set_params(n_support=1, n_support_de=1)
-    changed = {"episodes": episodes, "network": architecture_of(estimator.network), "random_state": None}
+    changed = {"episodes": episodes, "network": as_architecture(estimator.network), "random_state": None}
     return estimator.get_params(deep=False) | changed

@@ -79,7 +79,7 @@ class Pair:
         vars(self).update(rows=torch.cat([nu, de], dim=-2), shares=shares, n_nu=nu.shape[-2])
 
     @classmethod
-    def joined(cls, rows: Float[Tensor, "... n d"], shares: Float[Tensor, "... 2 n"], n_nu: int) -> "Pair":
+    def from_joined(cls, rows: Float[Tensor, "... n d"], shares: Float[Tensor, "... 2 n"], n_nu: int) -> "Pair":
         """Make a pair of rows that are joined already."""
         pair = cls.__new__(cls)
         vars(pair).update(rows=rows, shares=shares, n_nu=n_nu)
@@ -98,7 +98,9 @@ class Pair:
     def __getitem__(self, tasks: Any) -> "Pair":
         """Give some of the tasks of a batch, by an index of the first axis."""
         # Without masks the shares are every task's.
-        return Pair.joined(self.rows[tasks], self.shares if self.shares.dim() == 2 else self.shares[tasks], self.n_nu)
+        return Pair.from_joined(
+            self.rows[tasks], self.shares if self.shares.dim() == 2 else self.shares[tasks], self.n_nu
+        )
 
     @cached_property
     def derived(self) -> dict[Any, Any]:
@@ -157,7 +159,7 @@ class Episode:
         vars(self).update(rows=rows, support=support, query=query, alpha=alpha, support_index=support_index)
 
     @classmethod
-    def joined(
+    def from_joined(
         cls,
         rows: Float[Tensor, "... n d"],
         support_shares: Float[Tensor, "... 2 s"],
@@ -169,8 +171,8 @@ class Episode:
     ) -> "Episode":
         """Make an episode of rows that are joined already."""
         n_support = support_shares.shape[-1]
-        support = Pair.joined(rows[..., :n_support, :], support_shares, n_support_nu)
-        query = Pair.joined(rows[..., n_support:, :], query_shares, n_query_nu)
+        support = Pair.from_joined(rows[..., :n_support, :], support_shares, n_support_nu)
+        query = Pair.from_joined(rows[..., n_support:, :], query_shares, n_query_nu)
         return cls(support, query, alpha, support_index, rows)
 
     def tasks(self, chosen: slice) -> "Episode":
@@ -178,7 +180,7 @@ class Episode:
         support, query = (pair.shares if pair.shares.dim() == 2 else pair.shares[:, chosen] for pair in self)
         alpha = None if self.alpha is None else self.alpha[:, chosen]
         sizes = self.support.n_nu, self.query.n_nu
-        return Episode.joined(self.rows[:, chosen], support, query, *sizes, alpha, self.support_index)
+        return Episode.from_joined(self.rows[:, chosen], support, query, *sizes, alpha, self.support_index)
 
     def __iter__(self) -> Iterator[Pair]:
         """Unpack as ``support, query``."""

@@ -12,7 +12,7 @@ import torch
 
 from fewratio.core.objectives import CalibratedSquaredError, Objective, RelativeSquaredError
 from fewratio.core.units import column_scaling
-from fewratio.core.wording import listed
+from fewratio.core.wording import quote_list
 from fewratio.data.collection import Collection
 from fewratio.data.raw_table import check_features
 from fewratio.errors import CollectionError, DataNotFoundError, ParameterError, TrainingError
@@ -99,7 +99,7 @@ def train_jobs(
         One per job.
     """
     _check_collections(jobs)
-    processes = Processes.launched()
+    processes = Processes.from_launch()
     is_identified = checkpoint is not None or not processes.alone
     if is_identified and any(job.random_state is None for job in jobs):
         raise ParameterError(
@@ -124,7 +124,7 @@ def train_jobs(
     place = resolve_device(device)
     table = row_table([part for parts in divided for part in parts], place, models[0].row_dtype)
     sources, held_out = (
-        [pools_of(job.episodes, part, table, seed.inliers) for job, part, seed in zip(jobs, side, seeds, strict=True)]
+        [make_pools(job.episodes, part, table, seed.inliers) for job, part, seed in zip(jobs, side, seeds, strict=True)]
         for side in zip(*divided, strict=True)
     )
     sizes = [(SupportSize(*nu), SupportSize(*de)) for nu, de in (job.episodes.sizes for job in jobs)]
@@ -166,7 +166,7 @@ def train_jobs(
     return list(zip(models, histories, strict=True))
 
 
-def pools_of(episodes: Episodes, collection: Collection, table: RowTable, seed: int) -> Pools:
+def make_pools(episodes: Episodes, collection: Collection, table: RowTable, seed: int) -> Pools:
     """Give the rows that numerators and denominators are drawn from; the seed draws the inliers that are known."""
     if isinstance(episodes, Inliers):
         return inlier_pools(collection, table, np.random.default_rng(seed), episodes.n_inliers)
@@ -243,7 +243,7 @@ def raise_if_diverged(names: Sequence[str]) -> None:
     """Raise if trainings on collections of these names gave no model."""
     if names:
         raise TrainingError(
-            f"The validation loss was never finite with {listed(names)}, so there is no model to keep. Use "
+            f"The validation loss was never finite with {quote_list(names)}, so there is no model to keep. Use "
             'scale="columns" if the columns are of very different sizes, or a smaller learning_rate.'
         )
 

@@ -221,7 +221,7 @@ class Training(Parameters):
     patience: int | None = None
 
 
-def architecture_of(network: str | Architecture) -> Architecture:
+def as_architecture(network: str | Architecture) -> Architecture:
     """Give the architecture that a name is short for."""
     return Architecture(network) if isinstance(network, str) else network
 

@@ -77,7 +77,7 @@ def universal_start(alpha: float, scaler: Standardiser | None) -> RatioModel:
     return model
 
 
-def untrained_intervals(generator: torch.Generator | None = None) -> Intervals:
+def make_intervals(generator: torch.Generator | None = None) -> Intervals:
     """Make the intervals that belong to the universal network."""
     return Intervals(_WIDTH, _WIDTH + 1, _WIDTH, generator)
 
@@ -87,7 +87,7 @@ def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
     """Read the weights that come with the package, once per process."""
     # What is drawn here is replaced; the global random state is the user's.
     with torch.random.fork_rng(devices=[]):
-        model, intervals = universal_model(), untrained_intervals()
+        model, intervals = universal_model(), make_intervals()
     try:
         arrays, _header = read_tensors(UNIVERSAL, "model", finite=True)
         parts = torch.nn.ModuleDict({"ratio": model, "intervals": intervals})

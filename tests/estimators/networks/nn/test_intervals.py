@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.true_ratio import gaussian_relative_ratio, true_ratio
-from fewratio.estimators.networks.nn.intervals import LEVELS, Intervals, _bounds, _told, largest_divergence
+from fewratio.estimators.networks.nn.intervals import LEVELS, Intervals, _bounds, _describe_pair, largest_divergence
 from tests.strategies import LATENT, N_OUTPUTS, make_model, normal, pairs, quick, seeds, with_padding
 
 
@@ -56,7 +56,7 @@ def test_sizes_and_mean_ratios_of_the_samples_are_told(support, alpha):
     ratio = adapted(support, alpha)
     nu, de = (alpha * ratio.at_support().detach()).split([len(support.nu), len(support.de)])
     expected = [np.log(len(nu)), np.log(len(de)), nu.mean(), (nu**2).mean(), de.mean(), (de**2).mean()]
-    np.testing.assert_allclose(_told(ratio).detach()[-6:], [float(value) for value in expected])
+    np.testing.assert_allclose(_describe_pair(ratio).detach()[-6:], [float(value) for value in expected])
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])

@@ -23,7 +23,7 @@ def train_members(members=(0,), plan=PLAN, **options):
 
 def select(pair, member):
     shares = pair.shares if pair.shares.dim() == 2 else pair.shares[member]
-    return Pair.joined(pair.rows[member], shares, pair.n_nu)
+    return Pair.from_joined(pair.rows[member], shares, pair.n_nu)
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -41,7 +41,7 @@ def torchrun(*arguments):
 
 def train_members(checkpoint=None, max_steps=12, wrap=lambda draw: draw):
     """Train with a checkpoint at every validation; gives the weights and the validations."""
-    parts = training_parts(MEMBERS, tasks_per_step=N_TASKS, tasks_per_batch=33, part=Processes.launched().part)
+    parts = training_parts(MEMBERS, tasks_per_step=N_TASKS, tasks_per_batch=33, part=Processes.from_launch().part)
     plan = TrainingPlan(max_steps, 1e-2, validate_every=4, checkpoint=checkpoint, checkpoint_seconds=0)
     ensemble = Ensemble(parts.models, averaging=0.5)
     histories = train(ensemble, wrap(parts.draw), parts.validation, RelativeSquaredError(), plan)

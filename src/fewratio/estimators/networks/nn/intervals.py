@@ -59,14 +59,14 @@ class Intervals(nn.Module):
         """Quantiles of the true ratio, which is at most 1 / alpha, where the features are ``phi``."""
         alpha = _alpha(ratio).unsqueeze(-1)
         share = (ratio.combine(phi) * alpha).clamp(0, 1).unsqueeze(-1)
-        told = _told(ratio).unsqueeze(-2).expand(*phi.shape[:-1], -1)
+        told = _describe_pair(ratio).unsqueeze(-2).expand(*phi.shape[:-1], -1)
         return _around(share, self.ratio(torch.cat([told, phi, share], dim=-1))) / alpha.unsqueeze(-1)
 
     def divergence_quantiles(self, ratio: AdaptedRatio) -> Float[Tensor, "... q"]:
         """Quantiles of the true divergence."""
         most = largest_divergence(_alpha(ratio)).unsqueeze(-1)
         share = (_divergence(ratio).unsqueeze(-1) / most).clamp(0, 1)
-        return _around(share, self.divergence(torch.cat([_told(ratio), share], dim=-1))) * most
+        return _around(share, self.divergence(torch.cat([_describe_pair(ratio), share], dim=-1))) * most
 
 
 def largest_divergence(alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -84,7 +84,7 @@ def _divergence(ratio: AdaptedRatio) -> Float[Tensor, "..."]:
     return estimate.clamp_min(0)
 
 
-def _told(ratio: AdaptedRatio) -> Float[Tensor, "... e"]:
+def _describe_pair(ratio: AdaptedRatio) -> Float[Tensor, "... e"]:
     """Say what is known of a pair: its encoding, and size, mean ratio and mean squared ratio of each sample."""
     assert ratio.z is not None
     shares = ratio.support.shares

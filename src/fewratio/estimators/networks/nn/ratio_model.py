@@ -94,7 +94,7 @@ class RatioModel(nn.Module):
         AdaptedRatio
             The ratio, ready to be evaluated anywhere.
         """
-        support = _scaled(support, self.scaler(support.rows))
+        support = _scale(support, self.scaler(support.rows))
         z, alpha = self._describe(support, alpha)
         return self._solve(support, z, self.features(support.rows, support, z, _themselves(support)), alpha)
 
@@ -105,7 +105,7 @@ class RatioModel(nn.Module):
         """
         rows = self.scaler(episode.rows)
         n_support = episode.support.rows.shape[-2]
-        support = _scaled(episode.support, rows[..., :n_support, :])
+        support = _scale(episode.support, rows[..., :n_support, :])
         z, alpha = self._describe(support, episode.alpha)
         n_query = rows.shape[-2] - n_support
         query = episode.support_index
@@ -269,6 +269,6 @@ def _themselves(support: Pair) -> Int[Tensor, " n"]:
     return torch.arange(support.rows.shape[-2], device=support.rows.device)
 
 
-def _scaled(pair: Pair, rows: Tensor) -> Pair:
+def _scale(pair: Pair, rows: Tensor) -> Pair:
     # Scaling may change the dtype of the rows; their shares follow.
-    return Pair.joined(rows, pair.shares.to(rows.dtype), pair.n_nu)
+    return Pair.from_joined(rows, pair.shares.to(rows.dtype), pair.n_nu)

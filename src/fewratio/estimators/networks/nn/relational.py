@@ -138,13 +138,13 @@ class Relations:
         self.weights = weights / total.clamp_min(_SMALL)
         self.sees = total.squeeze(-1)
 
-    def pooled(self, tokens: Float[Tensor, "... n s t"]) -> Float[Tensor, "... n 2*t"]:
+    def pool(self, tokens: Float[Tensor, "... n s t"]) -> Float[Tensor, "... n 2*t"]:
         """Average something of each (instance, support instance) over the two sides."""
         return (self.weights @ tokens).flatten(-2)
 
     def histogram(self) -> Float[Tensor, "... n h"]:
         """How the distances of each instance are spread, per side."""
-        return torch.cat([self.pooled(self.bumps), self.sees.expand(*self.bumps.shape[:-2], 2)], dim=-1)
+        return torch.cat([self.pool(self.bumps), self.sees.expand(*self.bumps.shape[:-2], 2)], dim=-1)
 
 
 def histogram_within(support: Pair, scale: DistanceScale) -> Float[Tensor, "... s h"]:
@@ -269,7 +269,7 @@ class RelationalFeatures(nn.Module):
     def _of_block(self, relations: Relations, z: Tensor, context: Tensor) -> Tensor:
         histogram = relations.histogram()
         context = context.expand(*relations.bumps.shape[:-1], context.shape[-1])
-        seen = relations.pooled(self.token(torch.cat([relations.bumps, context], dim=-1)).relu())
+        seen = relations.pool(self.token(torch.cat([relations.bumps, context], dim=-1)).relu())
         told = z.unsqueeze(-2).expand(*histogram.shape[:-1], z.shape[-1])
         return softplus(self.instance(torch.cat([histogram, seen, told], dim=-1)))
 

@@ -40,7 +40,7 @@ class Ensemble:
             # Each matrix is kept transposed, contiguous as its gradient comes (that of ``x @ weight.mT``), which would
             # be copied at every step otherwise.
             self._named = {
-                name: self.transposed(stack.detach()).contiguous().requires_grad_(stack.requires_grad)
+                name: self.transpose(stack.detach()).contiguous().requires_grad_(stack.requires_grad)
                 for name, stack in stacked.items()
             }
             self._skeleton = deepcopy(self.models[0]).to("meta")
@@ -63,7 +63,7 @@ class Ensemble:
         matrices = {name for name, parameter in self.models[0].named_parameters() if parameter.dim() >= 2}
         return [p for name, p in trained if name in matrices], [p for name, p in trained if name not in matrices]
 
-    def transposed(self, tensor: Tensor) -> Tensor:
+    def transpose(self, tensor: Tensor) -> Tensor:
         """Give what is trained, or is as large, as the models have it, or back: stacked matrices are transposed."""
         return tensor.mT if self.size > 1 and tensor.dim() == 3 else tensor
 
@@ -74,21 +74,21 @@ class Ensemble:
 
     def __call__(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios of every member on its own episodes; leading axes (member, task)."""
-        return self.models[0](episode) if self.size == 1 else self._stacked(self._named, episode)
+        return self.models[0](episode) if self.size == 1 else self._stack(self._named, episode)
 
     def evaluate(self, episode: Episode) -> Float[Tensor, "member task n"]:
         """Give the query ratios by the weights that would be kept."""
         if self.size == 1:
             return functional_call(self.models[0], self._candidate, (episode,))
-        return self._stacked(self._candidate, episode)
+        return self._stack(self._candidate, episode)
 
-    def _stacked(self, named: dict[str, Tensor], episode: Episode) -> Tensor:
-        parameters = {name: self.transposed(tensor) for name, tensor in named.items()}
+    def _stack(self, named: dict[str, Tensor], episode: Episode) -> Tensor:
+        parameters = {name: self.transpose(tensor) for name, tensor in named.items()}
 
         def one(state: tuple[dict[str, Tensor], ...], alpha: Tensor | None, *parts: Tensor) -> Tensor:
             sizes = episode.support.n_nu, episode.query.n_nu
             rows, support, query = parts
-            mine = Episode.joined(rows, support, query, *sizes, alpha, episode.support_index)
+            mine = Episode.from_joined(rows, support, query, *sizes, alpha, episode.support_index)
             return functional_call(self._skeleton, state, (mine,))
 
         tensors = (episode.rows, episode.support.shares, episode.query.shares)
@@ -121,7 +121,7 @@ class Ensemble:
     def restore_best(self) -> None:
         """Write the kept weights into the members."""
         for (name, _), best in zip(self._named.items(), self._best, strict=True):
-            members = self.transposed(best) if self.size > 1 else best.unsqueeze(0)
+            members = self.transpose(best) if self.size > 1 else best.unsqueeze(0)
             for model, value in zip(self.models, members, strict=True):
                 model.get_parameter(name).copy_(value)
 
@@ -131,7 +131,7 @@ class Ensemble:
         if self._average is not None:
             parts["average"] = self._average
         return {
-            f"{part}/{name}": self.transposed(tensor) for part, named in parts.items() for name, tensor in named.items()
+            f"{part}/{name}": self.transpose(tensor) for part, named in parts.items() for name, tensor in named.items()
         }
 
     @torch.no_grad()

@@ -103,7 +103,7 @@ def train(
     list of History
         One per member.
     """
-    training = TrainingRun(ensemble, draw, validation, objective, plan, Processes.launched())
+    training = TrainingRun(ensemble, draw, validation, objective, plan, Processes.from_launch())
     training.resume()
     description = "training" if ensemble.size == 1 else f"training {ensemble.size} models"
     with deferred_interrupt() as interrupted, progress_bar(plan.max_steps, description, plan.show_progress) as report:
@@ -273,7 +273,7 @@ class TrainingRun:
 
     def resume(self) -> None:
         """Continue from the checkpoint, if there is one."""
-        identity, found = self.processes.from_first(lambda: (self.plan.identity, self._checkpoint()))
+        identity, found = self.processes.call_in_first(lambda: (self.plan.identity, self._checkpoint()))
         if identity != self.plan.identity:
             raise ParameterError(
                 "The processes that torchrun started have different data, settings or seeds, but must train the same. "
@@ -307,14 +307,14 @@ class TrainingRun:
         for name in tensors:
             if name.startswith("adam/"):
                 _, i, moment = name.split("/")
-                moments.setdefault(int(i), {})[moment] = self.ensemble.transposed(tensors[name]).contiguous()
+                moments.setdefault(int(i), {})[moment] = self.ensemble.transpose(tensors[name]).contiguous()
         self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
         self.loss_sum.copy_(tensors["loss_sum"])
         self.stopping.histories = [History(**history) for history in header["histories"]]
 
     def _tensors(self) -> dict[str, Tensor]:
         moments = {
-            f"adam/{i}/{name}": self.ensemble.transposed(tensor)
+            f"adam/{i}/{name}": self.ensemble.transpose(tensor)
             for i, state in self.optimizer.state_dict()["state"].items()
             for name, tensor in state.items()
         }

@@ -27,7 +27,7 @@ class Processes:
     count: int = 1
 
     @classmethod
-    def launched(cls) -> "Processes":
+    def from_launch(cls) -> "Processes":
         """Join the processes that torchrun started; without it this one is alone."""
         if not dist.is_available() or not (dist.is_initialized() or dist.is_torchelastic_launched()):
             return cls()
@@ -63,7 +63,7 @@ class Processes:
         """Which of any tasks are this process's."""
         return slice(self.rank, None, self.count)
 
-    def from_first(self, give: Callable[[], Any]) -> Any:
+    def call_in_first(self, give: Callable[[], Any]) -> Any:
         """Call a function in the first process, and give its result in all."""
         result = [give() if self.is_first else None]
         if not self.alone:

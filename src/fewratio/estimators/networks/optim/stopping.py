@@ -64,23 +64,23 @@ class EarlyStopping:
     ) -> list[bool]:
         """Take in a validation and say which members have improved."""
         return [
-            not self._exhausted(history) and self._record(history, step, *values)
+            not self._is_exhausted(history) and self._record(history, step, *values)
             for history, *values in zip(self.histories, train, validation, error, strict=True)
         ]
 
     @property
     def done(self) -> bool:
         """Whether every member has run out of patience."""
-        return all(self._exhausted(history) for history in self.histories)
+        return all(self._is_exhausted(history) for history in self.histories)
 
     def finish(self, interrupted: bool, seconds: float) -> None:
         """Note why each member ended."""
         for history in self.histories:
             history.seconds = seconds
             ended = "interrupted" if interrupted else "max_steps"
-            history.stopped = "patience" if self._exhausted(history) else ended
+            history.stopped = "patience" if self._is_exhausted(history) else ended
 
-    def _exhausted(self, history: History) -> bool:
+    def _is_exhausted(self, history: History) -> bool:
         since = sum(step > history.best_step for step in history.step)
         return self.patience is not None and since >= self.patience
 

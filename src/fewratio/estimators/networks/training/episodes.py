@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fewratio.core.arrays import equal_shares, masked_shares
 from fewratio.core.shapes import Float, Int
-from fewratio.core.wording import counted
+from fewratio.core.wording import write_count
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.networks.pair import Episode
 from fewratio.estimators.networks.training.keyed_draws import RANKS_BELOW, fold, fold_salt, ranks, salt, uniform
@@ -144,7 +144,7 @@ class EpisodeSampler:
 
     def __call__(self, step: Int[Tensor, ""]) -> Episode:
         """Draw the episodes of a step."""
-        numbers, length, size, *share = self._drawn(step)
+        numbers, length, size, *share = self._draw_numbers(step)
         # A pool that is hardly larger than its support still leaves one row to evaluate on.
         size = torch.minimum(size, length.clamp_max(self._n_query) - self._held_out.flatten().long())
         query = numbers.flatten(2)  # (member, task, row of the joined query)
@@ -164,9 +164,9 @@ class EpisodeSampler:
         if self._alphas is not None:
             alpha = self._alphas[0] + (self._alphas[1] - self._alphas[0]) * share[0]
         sizes = self._n_support_nu, self._n_query
-        return Episode.joined(rows, support_shares, query_shares, *sizes, alpha, self._support_index)
+        return Episode.from_joined(rows, support_shares, query_shares, *sizes, alpha, self._support_index)
 
-    def _drawn(self, step: Tensor) -> tuple[Tensor, ...]:
+    def _draw_numbers(self, step: Tensor) -> tuple[Tensor, ...]:
         """Row numbers, pool lengths and support sizes of a step, and a number in [0, 1) for alpha where it is drawn.
 
         Axes are (member, task, side, ...).
@@ -288,7 +288,7 @@ class EvaluationEpisodes:
             part = slice(first, first + self._tasks_per_batch)
             support, query = (shares if shares.dim() == 2 else shares[:, part] for shares in self._shares)
             rows = self._rows[self._numbers[:, part]]
-            yield Episode.joined(rows, support, query, *self._n_nu, None, self._support_index)
+            yield Episode.from_joined(rows, support, query, *self._n_nu, None, self._support_index)
 
 
 def _cut_tasks(
@@ -388,6 +388,6 @@ def _check_sizes(pools: list[np.ndarray], names: Sequence[str], needed: int) -> 
     for pool, name in zip(pools, names, strict=True):
         if len(pool) < needed:
             raise CollectionError(
-                f"Dataset {name!r} has {counted(len(pool), 'instance')} to draw from; at least {needed} are needed for "
-                "the support and the query. Lower n_support or leave the dataset out."
+                f"Dataset {name!r} has {write_count(len(pool), 'instance')} to draw from; at least {needed} are needed "
+                "for the support and the query. Lower n_support or leave the dataset out."
             )
