@@ -211,7 +211,7 @@ class _Conditions:
 
         If one of several pairs differs, its adjusted p-value is its p-value times their number.
         """
-        from fewratio.core.wording import counted
+        from fewratio.core.wording import write_count
         from fewratio.data.split_table import SIGNS
 
         used = _PERMUTATIONS if given is None else given
@@ -219,7 +219,7 @@ class _Conditions:
             smallest = n_pairs / (used + 1)
             if SIGNS[sign](smallest, float(limit)):
                 continue
-            given_up = f"{counted(used, 'permutation')} give no p-value below {smallest:.2g}"
+            given_up = f"{write_count(used, 'permutation')} give no p-value below {smallest:.2g}"
             given_up += f" if one of {n_pairs} pairs differs" * (n_pairs > 1)
             if float(limit) <= 0:
                 found = f"--fail-if is {text!r}, but no p-value is 0"

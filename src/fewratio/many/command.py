@@ -40,7 +40,7 @@ def deliver_all(
     new: "dict[str, RawTable] | None" = None,
 ) -> "AllPairsResult":
     """Compare all datasets of a collection, deliver the answer, and return the result."""
-    from fewratio.core.wording import counted
+    from fewratio.core.wording import write_count
     from fewratio.many.all_pairs import compare_all as compare_all_datasets
 
     result = compare_all_datasets(
@@ -49,7 +49,7 @@ def deliver_all(
     lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     lines += _lines(result, request)
     if n_larger := sum(size > result.settings["n_rows"] for size in datasets.sizes):
-        which = "each dataset" if n_larger == len(datasets) else f"the {counted(n_larger, 'dataset')} with more"
+        which = "each dataset" if n_larger == len(datasets) else f"the {write_count(n_larger, 'dataset')} with more"
         lines.append(f"rows     {result.settings['n_rows']} of {which}, drawn at random, are used")
     # Each pair as a row is many times the memory of the result.
     whole = (result.to_dict(), _columns(result)) if request.json or request.output else ({}, {})
