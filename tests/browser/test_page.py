@@ -106,6 +106,21 @@ def test_every_tab_from_own_files_to_what_is_saved(page_of, findings, tables, tm
         assert "import fewratio" in panel.get_by_label("Python").inner_text()
 
 
+def test_pairs_are_compared_at_one_click(page_of, tmp_path):
+    level = 9 * np.random.default_rng(0).normal(size=20)
+    for name, shift in (("before", 0), ("after", 1)):
+        table = {"country": [f"c{i}" for i in range(20)], "x": level + shift + np.sin(np.arange(20) * (1 + shift))}
+        pd.DataFrame(table).to_csv(tmp_path / f"{name}.csv", index=False)
+    with page_of("compare") as (_, panel):
+        give(panel, tmp_path / "before.csv", tmp_path / "after.csv")
+        panel.get_by_text("20 values of “country” name a row of both tables.").wait_for()
+        panel.get_by_role("button", name="Compare the pairs").click()
+        panel.get_by_role("heading", name="Result").wait_for()
+        assert "20 pairs by country" in panel.frame_locator("iframe").locator("body").inner_text()
+        panel.get_by_text("The same on the command line").click()
+        assert "--paired country" in panel.get_by_label("Shell").inner_text()
+
+
 def test_a_model_is_learned_saved_sent_and_judges_new_sensors(page_of, tables, tmp_path):
     (tmp_path / "odd.csv").write_text(re.sub("(?m)^([0-9]+),", r"\1,1", (tables / "new" / "sensor_41.csv").read_text()))
     (tmp_path / "wrong.model").write_text("no model")

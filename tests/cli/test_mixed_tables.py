@@ -209,6 +209,23 @@ def test_a_condition_that_few_rows_cannot_meet_is_said(folder):
     assert "--fail-if 'p < 0.01' cannot hold: with so few rows, no p-value is below 0.029" in done.stderr
 
 
+def test_pairs_are_offered_and_compared(tmp_path):
+    rng = np.random.default_rng(0)
+    level = 9 * rng.normal(size=30)
+    for name, n_rows, shift in (("a", 30, 0), ("b", 28, 1)):
+        table = {"country": [f"c{i}" for i in range(n_rows)], "x": level[:n_rows] + rng.normal(size=n_rows) + shift}
+        pd.DataFrame(table)[::-1].to_csv(tmp_path / f"{name}.csv", index=False)
+    assert "--paired country compares the pairs" in run(tmp_path, "compare", "a.csv", "b.csv").stderr
+    done = run(tmp_path, "compare", "a.csv", "b.csv", "--paired", "country", "--output", "rows.csv")
+    assert "\npairs       28 pairs by country; rows without a partner are left out: 2 of a.csv\n" in done.stdout
+    assert "the tables differ" in done.stdout
+    assert done.stderr == ""
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    assert rows["row"].tolist() == [*range(2, 30), *range(28)]
+    assert rows["country"].tolist() == 2 * [f"c{i}" for i in range(27, -1, -1)]
+    assert answer(tmp_path, "columns", "a.csv", "b.csv")["pairs"] == {"column": "country", "n_shared": 28}
+
+
 def test_groups_of_many_rows_say_how_many_are_used(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.normal(size=360), "y": rng.normal(size=360), "g": list("abc") * 120})

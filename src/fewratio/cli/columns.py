@@ -26,6 +26,7 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
     raws = _read(request, tables)
     from fewratio.core.wording import write_count
     from fewratio.data.columns import DROPPED, NOT_IN_ALL, Column, ColumnRules, decide_column
+    from fewratio.data.pairs import find_shared_names
 
     rules = ColumnRules.of(request.options(*raws))
     found: list[dict[str, Any]] = []
@@ -58,7 +59,13 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
         (each["name"], each["kind"] or "-", *[*each["examples"], "", ""][:2], each["left_out"] or "") for each in found
     ]
     lines += frame.align_columns(rows)
-    request.deliver(frame.Answer(lines, {"rows": n_rows, "columns": found}, {}))
+    shared = find_shared_names(*raws) if len(raws) == 2 and not tables[0].is_dir() else None
+    if shared is not None:
+        lines.append(
+            f"{shared.n_shared} values of {shared.column} name a row of both tables: compare --paired uses them"
+        )
+    pairs = None if shared is None else shared._asdict()
+    request.deliver(frame.Answer(lines, {"rows": n_rows, "columns": found, "pairs": pairs}, {}))
 
 
 def _explain_apart(

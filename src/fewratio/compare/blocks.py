@@ -1,7 +1,7 @@
-"""Rows that are not independent of each other: blocks that a user names, and copied rows."""
+"""Rows that are not independent of each other: blocks that a user names, pairs, and copied rows."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count
-from fewratio.data.raw_table import RawTable, as_raw
-from fewratio.errors import FewRatioWarning, InputError, ParameterError, name_parameter
+from fewratio.data.pairs import find_shared_names, read_labels
+from fewratio.data.raw_table import RawTable
+from fewratio.errors import FewRatioWarning, name_parameter
 
 # Rows that are copies of others of their sample, from which on it is said: as many, and this share of the rows.
 _N_COPIES, _SHARE = 3, 0.05
@@ -19,37 +20,31 @@ _IMPLAUSIBLE = 10
 
 
 def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
-    """Give the number of each row's block, and the tables without the column that names it.
-
-    Parameters
-    ----------
-    blocks : str or pair of array-like
-        A column of both tables, or the labels of the rows of either.
-    tables : mapping of str to array-like
-        By what messages call them.
-    """
-    raws = {argument: as_raw(table, argument) for argument, table in tables.items()}
-    if isinstance(blocks, str):
-        for raw in raws.values():
-            raw.check_has([blocks])
-        coded = [raw.values(blocks).to_categories() for raw in raws.values()]
-        labels = [np.array([*each.texts, None], dtype=object)[each.codes] for each in coded]
-        raws = {argument: raw.drop([blocks]) for argument, raw in raws.items()}
-    else:
-        labels = [np.asarray(each, dtype=object) for each in blocks] if isinstance(blocks, tuple | list) else []
-        if [each.shape for each in labels] != [(raw.n_rows,) for raw in raws.values()]:
-            needed = " and ".join(write_count(raw.n_rows, "label") for raw in raws.values())
-            raise ParameterError(
-                f"blocks does not fit the tables; needed are a column of both, or a pair of {needed}. Pass one of them."
-            )
-    for each, argument in zip(labels, raws, strict=True):
-        missing = [row for row, label in enumerate(each) if label is None or label != label]
-        if missing:
-            raise InputError(
-                f"The block of row {missing[0]} of {argument} (counting from 0) is missing; every row must be in a "
-                "block. Drop those rows or name their block."
-            )
+    """Give the number of each row's block, and the tables without the column that names it; see `read_labels`."""
+    raws, labels = read_labels("blocks", blocks, tables)
     return np.unique(np.concatenate(labels).astype(np.str_), return_inverse=True)[1], raws
+
+
+def offer_pairs(tables: Mapping[str, RawTable], dropped: Collection[str]) -> None:
+    """Warn where a column that is not dropped names the same rows in two tables: pairs show smaller differences."""
+    shared = find_shared_names(*tables.values())
+    if shared is not None and shared.column not in dropped:
+        warnings.warn(
+            FewRatioWarning(
+                f"{' and '.join(tables)} have {shared.n_shared} values of {shared.column!r} in common, each once. If "
+                f"they name the same things, {name_parameter('paired', shared.column)} compares the pairs, which shows "
+                "smaller differences."
+            ),
+            stacklevel=3,
+        )
+
+
+def describe_pairs(result: Any) -> str:
+    """Say how many pairs a comparison has, and how many rows have no partner."""
+    by = f" by {result.settings['paired']}" if isinstance(result.settings["paired"], str) else ""
+    n_left = [f"{n} of {name}" for n, name in zip(result.n_unpaired, result.names, strict=True) if n]
+    left = f"; rows without a partner are left out: {' and '.join(n_left)}" if n_left else ""
+    return f"{write_count(len(result.paired_rows[0]), 'pair')}{by}{left}"
 
 
 def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, str]) -> None:

@@ -38,6 +38,7 @@ def compare(
     by: str | None,
     permutations: int | None,
     blocks: str | None,
+    paired: str | None,
     fail_if: list[str] | None,
     compare_groups: "Callable[..., Any] | None" = None,
 ) -> None:
@@ -62,10 +63,11 @@ def compare(
                 raise ParameterError(
                     f"column {by!r} makes {len(samples)} samples; two can be compared here. Name another column."
                 )
-            if blocks is not None:
+            if blocks is not None or paired is not None:
+                option = "--blocks" if paired is None else "--paired"
                 raise ParameterError(
-                    f"--blocks is given, but column {by!r} makes {len(samples)} samples; blocks can be permuted in a "
-                    "test of two. Leave --blocks out, or compare two of them."
+                    f"{option} is given, but column {by!r} makes {len(samples)} samples; it is for a test of two. "
+                    f"Leave {option} out, or compare two of them."
                 )
             from fewratio.data.collection import Collection
 
@@ -94,9 +96,12 @@ def compare(
         n_permutations=permutations if fails is None else fails.choose_permutations(permutations),
         random_state=request.seed,
         blocks=blocks,
+        paired=paired,
         **options,
     )
     result = replace(found, names=(names[0], names[1]))
+    if result.paired_rows is not None:
+        tables = [table.take(rows) for table, rows in zip(tables, result.paired_rows, strict=True)]
     answer = frame.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot, result._report)
     if fails is not None:
@@ -264,12 +269,15 @@ def _condition(part: str, text: str, permutations: int | None) -> tuple[str, str
 
 
 def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
+    from fewratio.compare.blocks import describe_pairs
     from fewratio.core.wording import write_count
 
     a, b = result.names
     yield f"{a} ({write_count(len(result.ratios_a), 'row')}) and {b} ({write_count(len(result.ratios_b), 'row')})"
     if result.caution is not None:
         yield f"note        {result.caution}"
+    if result.paired_rows is not None:
+        yield f"pairs       {describe_pairs(result)}"
     yield from request.summary(result.samples, result.names)
     most = f" of at most {result.max_divergence:.3g}" if math.isfinite(result.max_divergence) else ""
     divergence, backward = f"{result.forward:.3g}", f"{result.backward:.3g}"
@@ -332,7 +340,8 @@ def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[R
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
     a, b = result.ratios_a.tolist(), result.ratios_b.tolist()
     samples = [result.names[0]] * len(a) + [result.names[1]] * len(b)
-    return {"sample": samples, "row": [*range(len(a)), *range(len(b))], "ratio": a + b}
+    numbers = (range(len(a)), range(len(b))) if result.paired_rows is None else result.paired_rows
+    return {"sample": samples, "row": [int(row) for rows in numbers for row in rows], "ratio": a + b}
 
 
 _SECOND = "Table of the second sample, with the same columns, or a file of `fewratio reference`."
@@ -347,6 +356,9 @@ VERB = Verb(
             "Permutations for the p-value", str(_PERMUTATIONS), (0, 100_000)
         ),
         Field("blocks", "Column of rows that belong together, such as patient or day: they are permuted as such."),
+        Field("paired", "Column that names the same rows in both tables: pairs are compared.").on_page(
+            "Compare pairs of rows with the same", "none", is_column=True
+        ),
         Field(
             "fail-if",
             f"Exit with {_FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "

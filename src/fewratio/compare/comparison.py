@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.compare.blocks import number_blocks, warn_of_copies
+from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies
 from fewratio.compare.columns import ColumnDifference, describe_columns
 from fewratio.compare.divergence import estimate_divergence
+from fewratio.core.arguments import as_names
 from fewratio.core.blocks import in_blocks
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
@@ -20,6 +21,7 @@ from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import NonOverlapping
+from fewratio.data.pairs import match_rows
 from fewratio.data.raw_table import as_raw
 from fewratio.data.split_table import split_by_column
 from fewratio.errors import InputError, ParameterError
@@ -71,6 +73,10 @@ class ComparisonResult(Reported):
         The ratio A/B at the rows of either sample. At alpha = 0.5 the mean of what the fits in both directions say.
     remote_a, remote_b : bool ndarray of shape (n_a,) and (n_b,)
         Rows with few others of either sample near them: their ratio says little.
+    paired_rows : (ndarray, ndarray) of shape (n_pairs,) or None
+        With `paired`, the numbers of both rows of each pair. Everything else is about these rows, in this order.
+    n_unpaired : (int, int)
+        With `paired`, how many rows of either table have no partner and are left out.
     samples : Samples
         The two tables, what became of their columns, and which columns tell them apart by themselves.
     settings : dict
@@ -105,6 +111,8 @@ class ComparisonResult(Reported):
     ratios_b: Floats
     remote_a: NDArray[np.bool_]
     remote_b: NDArray[np.bool_]
+    paired_rows: tuple[Numbers, Numbers] | None
+    n_unpaired: tuple[int, int]
     samples: inputs.Samples
     settings: dict[str, Any]
     _test: TwoSampleTest | None = field(repr=False)
@@ -167,6 +175,7 @@ class ComparisonResult(Reported):
         counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": self.n_permutations}
         divergences = make_plain(self, "names", "divergence", "forward", "backward", "interval", "max_divergence")
         test = make_plain(self, "p_value", "statistic", "p_values", "n_tested", "is_enumerated")
+        test |= make_plain(self, "paired_rows", "n_unpaired") if self.paired_rows is not None else {}
         rows = make_plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
         row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
         columns = make_plain(self, "non_overlapping", "columns")
@@ -210,6 +219,7 @@ def compare_datasets(
     n_permutations: int | None = None,
     by: str | None = None,
     blocks: Any = None,
+    paired: Any = None,
     random_state: int | np.random.Generator | None = None,
     progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
@@ -243,6 +253,10 @@ def compare_datasets(
         Rows that belong together, such as those of a patient or of a day: a column of both tables, or labels of the
         rows of each. Rows change samples only within their block; where each block lies in one sample, whole blocks
         change samples.
+    paired : str or pair of array-like, optional
+        Compare pairs, such as countries in two years: the column that names the rows in both tables, or the names of
+        the rows of each. The two rows of a pair change samples, so that a change within pairs shows however much they
+        differ from each other. Rows without a partner are left out and counted.
     random_state : int, numpy Generator or None
         Draws permutations and folds, and the rows to test with if there are many; seeds an estimator that has no seed.
         The order of the rows has no influence.
@@ -277,19 +291,27 @@ def compare_datasets(
     (True, 0.3, 0.5)
     """
     settings = {"estimator": estimator, "n_permutations": n_permutations, "by": by, "blocks": blocks}
-    settings |= {"random_state": random_state, **columns}
+    settings |= {"paired": paired, "random_state": random_state, **columns}
     n_permutations = _PERMUTATIONS if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
     for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
     model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)
     names, tables = _read_two(A, B, by)
-    numbers = None
-    if blocks is not None:
+    numbers, paired_rows, n_unpaired = None, None, (0, 0)
+    if paired is not None:
+        if blocks is not None:
+            raise ParameterError("paired is given, and blocks besides; a pair is a block. Leave one of them out.")
+        paired_rows, tables, n_unpaired = match_rows(paired, tables)
+        numbers = np.tile(np.arange(len(paired_rows[0])), 2)
+    elif blocks is not None:
         numbers, tables = number_blocks(blocks, tables)
+    else:
+        tables = {name: as_raw(table, name) for name, table in tables.items()}
+        offer_pairs(tables, as_names("drop", columns.get("drop", ())))
     samples = inputs.read_samples(model, tables, columns)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
-    used = select_rows(pooled, is_first, for_rows)
+    used = select_rows(pooled, is_first, for_rows, None if paired is None else numbers)
     rows, marks = pooled[used], is_first[used]
     model = inputs.in_common_units(model, rows)
     if estimator is None and len(rows) < len(pooled):
@@ -312,7 +334,7 @@ def compare_datasets(
         forward, low, high = estimate_divergence(rows, mark_smaller(marks), for_folds)
         backward = forward
         # Rows that belong together tell less than as many others: how much less is not known.
-        interval = (low, high) if blocks is None else None
+        interval = (low, high) if numbers is None else None
     check_finite_result(f"The divergence of {' and '.join(tables)}", forward, backward)
     return ComparisonResult(
         names=names,
@@ -331,6 +353,8 @@ def compare_datasets(
         ratios_b=ratios[~is_first],
         remote_a=is_remote[is_first],
         remote_b=is_remote[~is_first],
+        paired_rows=paired_rows,
+        n_unpaired=n_unpaired,
         samples=samples,
         settings=settings,
         _test=test,

@@ -11,6 +11,7 @@ from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram, signed_bars
 from fewratio.charts.points import interval_chart
 from fewratio.charts.style import shorten as cut
+from fewratio.compare.blocks import describe_pairs
 from fewratio.core.wording import write_count, write_list
 from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
@@ -83,6 +84,8 @@ def _not_compared(result: Any) -> str:
 def _facts(result: Any) -> dict[str, str]:
     sizes = len(result.ratios_a), len(result.ratios_b)
     facts = {"Rows": ", ".join(f"{size} of {name}" for name, size in zip(result.names, sizes, strict=True))}
+    if result.paired_rows is not None:
+        facts["Pairs"] = describe_pairs(result)
     most = f" of at most {result.max_divergence:.3g}" if math.isfinite(result.max_divergence) else ""
     interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
     facts["Divergence"] = f"{result.forward:.3g}{most}{interval}"
@@ -107,8 +110,9 @@ def _how_far(result: Any) -> list[page.Block]:
         blocks.append(replace(chart, caption=about + interval))
     if result.statistic is not None:
         share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
+        shuffling = "shuffling rows between the samples" if result.paired_rows is None else "swapping the rows of pairs"
         about = (
-            "If there were no difference, shuffling rows between the samples would change nothing. The bars show the "
+            f"If there were no difference, {shuffling} would change nothing. The bars show the "
             f"statistic of {result.n_permutations} such shuffles; {share} of them, counting the observed one, are at "
             "least as large as observed."
         )

@@ -20,7 +20,7 @@ from fewratio.data.columns import CONSTANT, ColumnOptions, ColumnRules
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.non_overlapping import find_constant, leave_out_columns
-from fewratio.data.raw_table import RawTable, as_raw, check_features, freeze, open_frame
+from fewratio.data.raw_table import RawTable, align_labels, as_raw, check_features, freeze, open_frame
 from fewratio.data.readers import files
 from fewratio.data.split_table import cut_datasets
 from fewratio.data.table import Table
@@ -99,9 +99,10 @@ class Collection:
             may differ.
         names : iterable of str, optional
             Default: "0", "1", and so on, or the keys of a mapping.
-        groups : iterable of str or None, optional
+        groups : iterable of str or None, or a mapping or series by the names of the datasets, optional
         outliers : iterable of array-like of shape (n_i,), optional
-            Which rows are known outliers (booleans, or 0 and 1); None for a dataset where nothing is known.
+            Which rows are known outliers (booleans, or 0 and 1); None for a dataset where nothing is known. A pandas
+            series goes by its index.
         name : str
             Name of the collection.
         **options
@@ -121,14 +122,21 @@ class Collection:
         members = _as_list(arrays, "arrays", "one table per dataset")
         nothing = [None] * len(members)
         labels = _fill_values(names, range(len(members)), "names")
-        others = _fill_values(groups, nothing, "groups"), _fill_values(outliers, nothing, "outliers")
+        groups, outliers = (
+            _fill_values(_order_by_name(each, labels, argument), nothing, argument)
+            for each, argument in ((groups, "groups"), (outliers, "outliers"))
+        )
         _check_different(f"collection {name!r}", "datasets", map(str, labels))
         tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         if not tables:
             return cls(name, ())
         encoding, encoded = _encode_tables(tables, options)
-        parts = zip(labels, encoded, *others, strict=True)
-        datasets = [Dataset(str(label), group, table.numbers, flags) for label, table, group, flags in parts]
+        datasets = []
+        for (called, X), label, table, group, flags in zip(
+            tables.items(), labels, encoded, groups, outliers, strict=True
+        ):
+            marks = None if flags is None else align_labels(flags, X, f"outliers of {called}", called)
+            datasets.append(Dataset(str(label), group, table.numbers, marks))
         return cls(name, datasets, encoded[0].feature_names, encoding)
 
     @classmethod
@@ -374,6 +382,20 @@ def _as_list(values: Any, argument: str, needed: str) -> list[Any]:
     except TypeError:
         found = f"{argument} is a {type(values).__name__}"
         raise ParameterError(f"{found}; needed is {needed}. Pass a list.") from None
+
+
+def _order_by_name(values: Any, names: Sequence[object], argument: str) -> Any:
+    """Return values in the order of the datasets: those of a mapping, or of a series with names as index, by name."""
+    is_series = hasattr(values, "index") and hasattr(values, "items") and type(values.index).__name__ != "RangeIndex"
+    if not is_series and not isinstance(values, Mapping):
+        return values
+    named = {str(name): value for name, value in values.items()}
+    if named.keys() != set(map(str, names)):
+        found = f"{argument} are of {quote_list(named)}, but the datasets are {quote_list(map(str, names))}"
+        raise ParameterError(
+            f"{found}; needed is one per dataset, by its name. Pass those, or a list to go by position."
+        )
+    return [named[str(name)] for name in names]
 
 
 def _fill_values(values: Iterable[Any] | None, default: Sequence[Any], argument: str) -> list[Any]:

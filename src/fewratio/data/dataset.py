@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from fewratio.core.wording import write_count, write_list
 from fewratio.data.column_kinds import is_missing
-from fewratio.data.raw_table import freeze
+from fewratio.data.raw_table import align_labels, freeze
 from fewratio.data.table import as_table
 from fewratio.errors import InputError
 
@@ -42,13 +42,13 @@ class Dataset:
 
     def __post_init__(self) -> None:
         label = f"dataset {self.name!r}"
-        table = as_table(self.X, label)
+        given, table = self.X, as_table(self.X, label)
         flags = table.numbers.flags
         # Through the array below a view, even one that is read-only, the numbers could still be changed.
         kept = flags.c_contiguous and flags.owndata and not flags.writeable
         object.__setattr__(self, "X", table.numbers if kept else freeze(table.to_numpy(table.numbers.dtype)))
         if self.is_outlier is not None:
-            marks = as_flags(self.is_outlier, f"is_outlier of {label}")
+            marks = as_flags(align_labels(self.is_outlier, given, "is_outlier", label), f"is_outlier of {label}")
             if len(marks) != table.n_rows:
                 found = f"{write_count(len(marks), 'value')} but X has {write_count(table.n_rows, 'row')}"
                 raise InputError(f"is_outlier of {label} has {found}; one value per row is needed. Pass as many.")

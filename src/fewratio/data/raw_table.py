@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Features: TypeAlias = "int | tuple[str, ...]"
 
 _FRAME_LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "modin", "cudf", "dask", "duckdb", "ibis"}
+_INDEXED_LIBRARIES = {"pandas", "modin", "cudf"}
 # Batches after which memory is given back.
 _RELEASED = 32
 _ROW = re.compile(r"at row (\d+)")
@@ -149,10 +150,11 @@ class RawTable:
         check_shape((self.n_rows, len(kept)), self.name)
         return self.select(kept)
 
-    def take(self, rows: NDArray[np.intp]) -> RawTable:
-        """Return a table of some of the rows, by their numbers, which name them if nothing else does."""
+    def take(self, rows: NDArray[np.intp], index: Any = None) -> RawTable:
+        """Return a table of some of the rows, by their numbers, which name them if nothing else (`index`) does."""
         data = self.data.take(rows) if self.array is None else self.array[rows]
-        index = np.array(list(map(str, rows)), dtype=object) if self.index is None else self.index[rows]
+        if index is None:
+            index = np.array(list(map(str, rows)), dtype=object) if self.index is None else self.index[rows]
         return replace(self, data=data, index=index)
 
     def pieces(self, n_rows: int) -> Iterator[RawTable]:
@@ -243,6 +245,30 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
             found = f"column {label} of {name} holds a number that does not fit a 64-bit float ({error})"
             raise InputError(f"{found}; every value must be finite. Rescale the column first.") from error
     return raw_from_arrow(pa.Table.from_arrays(arrays, names=labels), name, is_named, index)
+
+
+def align_labels(labels: Any, X: Any, argument: str, name: str) -> Any:
+    """Return labels of the rows of a table in the order of its rows: a pandas series goes by its index.
+
+    Parameters
+    ----------
+    labels : array-like
+    X : array-like of shape (n_rows, n_columns)
+        The table as the user gave it; one without an index has its labels by position.
+    argument, name : str
+        What messages call the labels and the table.
+    """
+    has_index = [type(each).__module__.partition(".")[0] in _INDEXED_LIBRARIES for each in (labels, X)]
+    if all(has_index) and hasattr(labels, "index") and not labels.index.equals(X.index):
+        # A longer series of counted rows may belong to another table.
+        is_counted = X.index.tolist() == list(range(len(X)))
+        if is_counted or not labels.index.is_unique or not X.index.isin(labels.index).all():
+            raise InputError(
+                f"the index of {argument} is not that of {name}; a series goes by its index, which must have every "
+                "row once. Pass a series of the same index, or series.to_numpy() to go by position."
+            )
+        return labels.reindex(X.index)
+    return labels
 
 
 def join_tables(tables: Sequence[RawTable]) -> RawTable:

@@ -69,8 +69,10 @@ class TwoSampleTest:
     column_contributions: Floats
 
 
-def select_rows(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> Numbers:
-    """Give the rows to test with: all of them, or where they are many a random part of either sample.
+def select_rows(
+    rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator, pairs: Numbers | None = None
+) -> Numbers:
+    """Give the rows to test with: all of them, or where they are many a random part of either sample, or of the pairs.
 
     They come in an order that depends on the rows alone, and what is drawn too: neither the order of rows and columns,
     nor units, nor which sample is called the first has a say.
@@ -79,6 +81,10 @@ def select_rows(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Genera
     order = row_order(rows)
     if len(order) <= most:
         return order
+    if pairs is not None:
+        # In the order in which their first rows come.
+        ordered = np.array(list(dict.fromkeys(pairs[order].tolist())))
+        return order[np.isin(pairs[order], rng.choice(ordered, most // 2, replace=False))]
     samples = [order[is_first[order]], order[~is_first[order]]]
     samples.sort(key=lambda sample: (len(sample), sample[0] != order[0]))
     n_small = min(len(samples[0]), most // 2)

@@ -50,7 +50,7 @@ export class Panel {
     const options = this.task.options.filter(({ name }) => name !== "common" || !this.given.model);
     const labels = options.map(({ name, label, type, ...rest }) => {
       const given = Object.entries(rest).filter(([, value]) => value !== null).map(([key, value]) => [key, String(value)]);
-      const field = type === "column" ? make("select", {}, make("option", { value: "" }, "automatic")) : make("input", { type, ...Object.fromEntries(given) });
+      const field = type === "column" ? make("select", {}, make("option", { value: "" }, rest.placeholder)) : make("input", { type, ...Object.fromEntries(given) });
       if (MARKS.includes(name)) field.addEventListener("change", () => this.readAgain());
       this.fields[name] = field;
       return type === "checkbox" ? make("label", {}, field, ` ${label}`) : make("label", {}, label, field);
@@ -166,7 +166,10 @@ export class Panel {
     } else if (isShown) {
       this.columns.show(found, kept?.uses);
       this.fields.common.checked = !this.columns.areShared;
-      this.fields.time?.replaceChildren(make("option", { value: "" }, "automatic"), ...this.columns.names.map((name) => make("option", { value: name }, name)));
+      for (const { name, type, placeholder } of this.task.options) {
+        if (type === "column") this.fields[name].replaceChildren(...["", ...this.columns.names].map((value) => make("option", { value }, value || placeholder)));
+      }
+      if (found.pairs && this.fields.paired) this.offerPairs(found.pairs);
       if (kept) this.setOptions({ common: false, ...kept.options });
     }
     this.showReason();
@@ -174,6 +177,12 @@ export class Panel {
       const text = await this.apartFrom(chosen).catch(({ message }) => message);
       if (number === this.previews) this.say(text);
     }
+  }
+
+  // Both tables name the same rows.
+  offerPairs({ column, n_shared: count }) {
+    const compare = make("button", { type: "button", class: "plain", onclick: () => { this.fields.paired.value = column; this.run(); } }, "Compare the pairs");
+    this.columns.element.append(make("div", { class: "row" }, make("p", { class: "note" }, `${count} values of “${column}” name a row of both tables.`), compare));
   }
 
   // What the columns of tables are taken for together.

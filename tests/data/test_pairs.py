@@ -1,0 +1,72 @@
+"""Labels of rows: which column names them, and how series are aligned."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewratio import Collection, Dataset, InputError, ParameterError, compare_datasets
+from fewratio.data.pairs import find_shared_names
+from fewratio.data.raw_table import as_raw
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ({"name": list("abcdefghij")}, {"name": list("jihgfedcba")}, ("name", 10)),
+        ({"name": list("abcdefghij")}, {"name": list("cdefghijkl")}, ("name", 8)),
+        ({"name": list("abcdefghij")}, {"name": list("ghijklmnop")}, None),
+        ({"name": list("abcdefghij")}, {"name": list("abcdefghii")}, None),
+        ({"name": list("abcdefg")}, {"name": list("abcdefg")}, None),
+        ({"patient_id": range(10)}, {"patient_id": range(10)}, ("patient_id", 10)),
+        ({"id": range(1, 11)}, {"id": range(1, 11)}, None),
+        ({"id": range(101, 111)}, {"id": range(101, 111)}, ("id", 10)),
+        ({"size": range(101, 111)}, {"size": range(101, 111)}, None),
+        ({"patient_id": np.arange(10) / 2}, {"patient_id": np.arange(10) / 2}, None),
+    ],
+    ids=str,
+)
+def test_names_are_unique_and_mostly_shared(first, second, found):
+    assert find_shared_names(as_raw(pd.DataFrame(first)), as_raw(pd.DataFrame(second))) == found
+
+
+def series_of_blocks():
+    rng = np.random.default_rng(0)
+    level = np.repeat(10 * rng.normal(size=10), 2)
+    table = pd.DataFrame({"value": np.tile(level, 2) + rng.normal(size=40), "year": np.repeat([0, 1], 20)})
+    return table, pd.Series(np.tile(np.repeat(np.arange(10), 2), 2), name="patient")
+
+
+def test_a_series_of_labels_goes_by_its_index():
+    table, patient = series_of_blocks()
+    A, B = table.query("year == 0")[["value"]], table.query("year == 1")[["value"]]
+
+    def p_value(A, B, *blocks):
+        return compare_datasets(A, B, blocks=blocks, random_state=0).p_value
+
+    expected = p_value(A, B, patient[:20].to_numpy(), patient[20:].to_numpy())
+    shuffled = patient.sample(frac=1, random_state=0)
+    assert p_value(A.set_axis(A.index + 100), B, shuffled.set_axis(shuffled.index + 100), shuffled) == expected
+    # An array has no index.
+    assert p_value(A.to_numpy(), B.to_numpy(), patient[:20], patient[20:]) == expected
+    with pytest.raises(InputError, match="index of blocks of B is not that of B; a series goes by its index"):
+        p_value(A, B, patient[:20], patient[20:].reset_index(drop=True))
+    with pytest.raises(InputError, match="index of blocks of A is not that of A"):
+        p_value(A, B, patient, patient)
+
+
+def test_marks_of_outliers_go_by_their_index():
+    table = pd.DataFrame({"x": [1.0, 2.0, 9.0]}, index=list("abc"))
+    marks = pd.Series([True, False, False], index=list("cab"))
+    assert Dataset("one", None, table, marks).is_outlier.tolist() == [False, False, True]
+    assert Collection.from_arrays({"one": table}, outliers=[marks])["one"].is_outlier.tolist() == [False, False, True]
+    with pytest.raises(InputError, match="the index of is_outlier is not that of dataset 'one'"):
+        Dataset("one", None, table, marks.set_axis(list("cax")))
+
+
+@pytest.mark.parametrize("make", [dict, pd.Series])
+def test_groups_of_datasets_go_by_name(make):
+    tables = {"one": [[1.0]], "two": [[2.0]]}
+    assert Collection.from_arrays(tables, groups=make({"two": "b", "one": "a"})).groups == ("a", "b")
+    with pytest.raises(ParameterError, match="groups are of 'two', 'three', but the datasets are 'one', 'two'"):
+        Collection.from_arrays(tables, groups=make({"two": "b", "three": "a"}))
+    assert Collection.from_arrays(tables, groups=pd.Series(["a", "b"])).groups == ("a", "b")
