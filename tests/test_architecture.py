@@ -132,6 +132,21 @@ def test_importing_the_package_is_cheap():
     assert not loaded & {"torch", "numpy", "scipy", "sklearn", "pandas", "polars", "narwhals", "matplotlib", "typer"}
 
 
+def test_reading_a_file_does_not_import_pandas(tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("x,kind\n1,a\n,b\n3,\n")
+    program = (
+        "import sys; from pathlib import Path; from fewratio.data.readers.files import find_file, read_raw; "
+        f"raw = read_raw(find_file(Path({str(path)!r}))); "
+        "print(raw.n_rows, raw.values('x').kind, raw.values('kind').kind, *sys.modules)"
+    )
+    n_rows, *loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert n_rows == "3"
+    assert not {"pandas", "jaxtyping"} & set(loaded)
+
+
 @pytest.mark.parametrize("name", sorted(LIBRARY))
 def test_every_module_says_what_it_is_for(name):
     assert ast.get_docstring(LIBRARY[name])

@@ -174,7 +174,7 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
         return ColumnValues(table, label, "nested values" if nested else f"type {str(kind).removeprefix('large_')}")
     # In the order in which texts first appear, without categories that are declared but not there.
     coded = column.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
-    codes: NDArray[Any] = np.from_dlpack(coded.indices.cast(pa.int64()).fill_null(-1))
+    codes: NDArray[Any] = np.from_dlpack(_fill_missing(coded.indices.cast(pa.int64()), -1))
     if not len(coded.dictionary):
         return ColumnValues(table, label, MISSING, np.full(len(codes), np.nan), codes)
     kind = CATEGORY if is_category else TEXT
@@ -302,9 +302,15 @@ def _pandas_columns(schema: pa.Schema) -> list[dict[str, Any]]:
 
 
 def arrow_numbers(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return numbers of pyarrow, NaN for what is missing; its own conversion would import pandas if it is installed."""
+    """Return numbers of pyarrow, NaN for what is missing."""
     kind = column.type if column.type == pa.float32() else pa.float64()
-    return np.from_dlpack(column.cast(kind, safe=False).fill_null(np.nan).combine_chunks())
+    return np.from_dlpack(_fill_missing(column.cast(kind, safe=False), np.nan).combine_chunks())
+
+
+def _fill_missing(column: Any, number: float) -> Any:
+    """Put a number for what is missing, without pyarrow's own conversions: they import pandas where it is installed."""
+    buffer = pa.py_buffer(np.array([number], column.type.to_pandas_dtype()))
+    return column.fill_null(pa.Array.from_buffers(column.type, 1, [None, buffer])[0])
 
 
 def _read_arrow_days(column: pa.ChunkedArray) -> NDArray[np.float64]:

@@ -109,7 +109,7 @@ def test_the_command_line_trains_together_and_answers_once(tmp_path):
 
 def test_processes_with_different_data_are_refused():
     class Second(Processes):
-        def from_first(self, give):
+        def call_in_first(self, give):
             return "other data", None
 
     parts = training_parts()
