@@ -1,7 +1,11 @@
 """Answers beside what a user would pick instead: comparison, changes, weights, outliers and ratios. JSON lines.
 
+Tables of real data are made on two halves: constants of fewratio were chosen on the development half; nothing may be
+chosen on the test half. Rivals that are not installed are left out.
+
 pip install -e '.[peers-comparison,peers-outliers,peers-changes]'; export FEWRATIO_DATA=...
-python benchmarks/answers.py --jobs 2                         # all tables; about 50 minutes of processor time
+python benchmarks/answers.py --only halves --jobs 2 > results/benchmarks/halves.jsonl   # 25 minutes of processor time
+python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
 python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """
@@ -15,18 +19,23 @@ import torch
 from joblib import Parallel, parallel_config
 
 from everyday import changes, comparison, outliers, ratios, weights
+from everyday.data import HALVES
 from everyday.plan import Plan
 from fewratio_bench.records import circumstances
 
-ANSWERS = {module.__name__.split(".")[-1]: module.TABLES for module in (comparison, changes, weights, outliers, ratios)}
-TABLES: dict[str, tuple[str, Callable[..., None]]] = {
-    table: (answer, measure) for answer, tables in ANSWERS.items() for table, measure in tables.items()
+ANSWERS = {module.__name__.split(".")[-1]: module for module in (comparison, changes, weights, outliers, ratios)}
+# The answer to which a table belongs, what makes it, and the halves of the data that it is made on.
+TABLES: dict[str, tuple[str, Callable[..., None], list[str]]] = {
+    table: (answer, measure, list(HALVES) if tables is module.ON_HALVES else [])
+    for answer, module in ANSWERS.items()
+    for tables in (module.ON_HALVES, module.TABLES)
+    for table, measure in tables.items()
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=[*ANSWERS, *TABLES], default=list(ANSWERS))
+    parser.add_argument("--only", nargs="+", choices=["halves", *ANSWERS, *TABLES], default=list(ANSWERS))
     parser.add_argument("--quick", action="store_true", help="few draws, to see that it runs")
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn: pairs, series, divisions of tables")
     parser.add_argument("--draws", type=int, help="pairs, or series, per row of a table")
@@ -34,18 +43,20 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     made_by = {"quick": args.quick, "seed": args.seed, "threads": 1, **circumstances(torch.device("cpu"))}
-    chosen = [table for table, (answer, _) in TABLES.items() if {table, answer} & set(args.only)]
     with parallel_config("loky", inner_max_num_threads=1), Parallel(args.jobs) as run:
         plan = Plan(run, args.quick, args.seed, args.draws)
-        for table in chosen:
-            answer, measure = TABLES[table]
+        for table, (answer, measure, halves) in TABLES.items():
+            if not {table, answer, *(["halves"] if halves else [])} & set(args.only):
+                continue
+            for half in halves or [None]:
+                named = {"half": half} if half else {}
 
-            def report(answer: str = answer, **record: object) -> None:
-                rounded = {key: round(value, 4) if isinstance(value, float) else value for key, value in record.items()}
-                sys.stdout.write(json.dumps({"answer": answer, **rounded, **made_by}) + "\n")
-                sys.stdout.flush()
+                def report(answer: str = answer, named: dict[str, str] = named, **record: object) -> None:
+                    rounded = {key: round(each, 4) if isinstance(each, float) else each for key, each in record.items()}
+                    sys.stdout.write(json.dumps({"answer": answer, **named, **rounded, **made_by}) + "\n")
+                    sys.stdout.flush()
 
-            measure(report, plan)
+                measure(report, plan, **named)
 
 
 if __name__ == "__main__":

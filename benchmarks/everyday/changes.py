@@ -1,6 +1,7 @@
 """Changes: annotated series beside ruptures, level and power of the test, and the time that a long series takes.
 
-The series are those of the Turing Change Point Dataset (van den Burg and Williams 2020) in ``everyday/tcpd``. F1 with a
+The series are those of the Turing Change Point Dataset (van den Burg and Williams 2020) in ``everyday/tcpd`` and
+``everyday/test/tcpd``. F1 with a
 margin of five rows and covering are averaged over annotators, as there. ruptures is measured where it is installed, on
 columns in units of their deviations, with its own defaults but for what is named.
 """
@@ -32,16 +33,16 @@ Report = Callable[..., None]
 MARGIN, LEVEL = 5, 0.05
 
 
-def annotated(report: Report, plan: Plan) -> None:
-    files = sorted(folder("tcpd").glob("*.json"))[: 3 if plan.quick else None]
+def annotated(report: Report, plan: Plan, half: str) -> None:
+    files = sorted(folder("tcpd", half).glob("*.json"))[: 3 if plan.quick else None]
     found: dict[str, list[tuple[float, float]]] = {}
     for path, scores in zip(files, plan.run(delayed(_scores)(path) for path in files), strict=True):
         for method, (f1_score, covered) in scores.items():
             found.setdefault(method, []).append((f1_score, covered))
             report(table="annotated series", method=method, series=path.stem, f1=f1_score, covering=covered)
     for method, of_series in found.items():
-        means = np.mean(of_series, axis=0)
-        report(table="annotated series", method=method, series="mean", f1=float(means[0]), covering=float(means[1]))
+        f1_score, covered = np.mean(of_series, axis=0).tolist()
+        report(table="annotated means", method=method, series=len(files), f1=f1_score, covering=covered)
 
 
 def _scores(path: Path) -> dict[str, tuple[float, float]]:
@@ -176,4 +177,5 @@ def seconds(report: Report, plan: Plan) -> None:
         )
 
 
-TABLES = {"annotated": annotated, "autoregressive": level_and_power, "long": seconds}
+ON_HALVES = {"annotated": annotated}
+TABLES = {"autoregressive": level_and_power, "long": seconds}

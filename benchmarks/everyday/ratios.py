@@ -1,7 +1,7 @@
 """Ratios without related datasets: J by the sizes of the samples."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ ALPHA = 0.5
 # Rows of either sample; beyond 500 the network would take minutes.
 SIZES = [(n, n) for n in (1, 2, 3, 5, 10, 20, 50, 100, 199, 200, 500, 1000, 2000)] + [(5, 1000)]
 NETWORK_AT_MOST = 200
+SIZES_OF_TABLES = [(n, n) for n in (2, 3, 5, 10, 30)]
 
 
 ESTIMATORS: dict[str, Callable[[], RatioEstimator]] = {
@@ -29,10 +30,10 @@ ESTIMATORS: dict[str, Callable[[], RatioEstimator]] = {
 }
 
 
-def class_pairs(seeds: range) -> Iterator[Pair]:
+def class_pairs(half: str, seeds: range) -> Iterator[Pair]:
     """Give pairs of classes of each table: rows to fit to, and rows to judge by."""
     for seed in seeds:
-        for name, parts in classes().items():
+        for name, parts in classes(half).items():
             rng = np.random.default_rng([seed, len(name)])
             A, B = (rng.permutation(parts[each]) for each in rng.choice(len(parts), 2, replace=False))
             n_query = min(max(min(len(A), len(B)) // 3, 10), 300)
@@ -60,10 +61,10 @@ def j_of(name: str, A: np.ndarray, B: np.ndarray, query_nu: np.ndarray, query_de
     return float(ALPHA / 2 * np.mean(r_nu**2) + (1 - ALPHA) / 2 * np.mean(r_de**2) - np.mean(r_nu)), seconds
 
 
-def by_size(report: Report, plan: Plan, data: str, pairs: Iterator[Pair]) -> None:
+def by_size(report: Report, plan: Plan, data: str, pairs: Iterator[Pair], sizes: Sequence[tuple[int, int]]) -> None:
     """Report the mean J of each estimator by the sizes of the samples."""
     drawn = list(pairs)
-    for n, m in SIZES[3:9:2] if plan.quick else SIZES:
+    for n, m in sizes[2:5:2] if plan.quick else sizes:
         enough = [pair for pair in drawn if n <= len(pair[0]) and m <= len(pair[1])]
         names = [name for name in ESTIMATORS if not name.startswith("Universal") or max(n, m) <= NETWORK_AT_MOST]
         tasks = [(name, A[:n], B[:m], *queries) for A, B, *queries in enough for name in names]
@@ -82,11 +83,12 @@ def by_size(report: Report, plan: Plan, data: str, pairs: Iterator[Pair]) -> Non
 
 
 def of_the_prior(report: Report, plan: Plan) -> None:
-    by_size(report, plan, "prior", prior_pairs(plan.seeds(plan.count(1, 5))))
+    by_size(report, plan, "prior", prior_pairs(plan.seeds(plan.count(1, 5))), SIZES)
 
 
-def of_tables(report: Report, plan: Plan) -> None:
-    by_size(report, plan, "tables", class_pairs(plan.seeds(plan.count(1, 20))))
+def of_tables(report: Report, plan: Plan, half: str) -> None:
+    by_size(report, plan, "tables", class_pairs(half, plan.seeds(plan.count(1, 20))), SIZES_OF_TABLES)
 
 
-TABLES = {"prior": of_the_prior, "tables": of_tables}
+ON_HALVES = {"tables": of_tables}
+TABLES = {"prior": of_the_prior}

@@ -16,13 +16,14 @@ from fewratio import RuLSIF, importance_weights
 from fewratio.estimators import RatioEstimator
 
 Report = Callable[..., None]
+Task = tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 LEAST_TRAINING_ROWS = 30
 
 
-def shift_tasks(seeds: range) -> Iterator[tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+def shift_tasks(half: str, seeds: range) -> Iterator[Task]:
     """Divide tables into training and target rows by chance that depends on a component or column, or on nothing."""
     for seed in seeds:
-        for name, parts in classes().items():
+        for name, parts in classes(half).items():
             X, y = np.concatenate(parts), np.repeat(np.arange(len(parts)), list(map(len, parts)))
             X = X[:, np.ptp(X, axis=0) > 0]
             Z = (X - X.mean(0)) / X.std(0)
@@ -42,7 +43,7 @@ def shift_tasks(seeds: range) -> Iterator[tuple[dict[str, Any], np.ndarray, np.n
 
 def errors(weights: Any, X: np.ndarray, y: np.ndarray, target: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Give the error of a classifier of the class, and of a regression of the column that says most of it."""
-    classifier = make_pipeline(StandardScaler(), LogisticRegression())
+    classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     classifier.fit(X, y, logisticregression__sample_weight=weights)
     column = int(np.nan_to_num(np.abs(np.corrcoef(np.column_stack([X, y]).T)[-1, :-1])).argmax())
     regression = make_pipeline(StandardScaler(), Ridge())
@@ -54,14 +55,14 @@ def errors(weights: Any, X: np.ndarray, y: np.ndarray, target: np.ndarray, truth
     }
 
 
-def _weighted(task: tuple[Any, ...], estimator: RatioEstimator | None) -> tuple[Any, ...]:
+def _weighted(task: Task, estimator: RatioEstimator | None) -> tuple[Any, ...]:
     """Give the weights of a task's training rows, and the errors of models without and with them."""
     _, X, y, target, truth = task
     found = importance_weights(X, target, estimator=estimator, random_state=0)
     return found, *(errors(each, X, y, target, truth) for each in (None, found.weights))
 
 
-def weighting(report: Report, plan: Plan) -> None:
+def weighting(report: Report, plan: Plan, half: str) -> None:
     """Report what weighting changes in each task, and how often the advice was right."""
     makers: dict[str, Callable[[], RatioEstimator | None]] = {
         "default": lambda: None,
@@ -69,7 +70,7 @@ def weighting(report: Report, plan: Plan) -> None:
     }
     for name, make in makers.items():
         changes: dict[bool, list[float]] = {True: [], False: []}
-        tasks = list(shift_tasks(plan.seeds(plan.count(1, 3))))
+        tasks = list(shift_tasks(half, plan.seeds(plan.count(1, 2))))
         results = plan.run(delayed(_weighted)(task, make()) for task in tasks)
         for (task, X, _, target, _), (found, plain, weighted) in zip(tasks, results, strict=True):
             change = {model: float(np.log((weighted[model] + 0.01) / (plain[model] + 0.01))) for model in plain}
@@ -123,4 +124,5 @@ def speed(report: Report, plan: Plan) -> None:
     )
 
 
-TABLES = {"weighting": weighting, "million": speed}
+ON_HALVES = {"weighting": weighting}
+TABLES = {"million": speed}
