@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import chi2_contingency, ks_2samp
 
 BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
 PEERS = ("densratio", "hyppo", "pandas", "polars", "pyod", "ruptures", "torchdensityestimation")
@@ -83,6 +85,41 @@ def test_power_is_that_of_the_same_pairs(run, tmp_path):
     for each in found:
         lead = each["share_of_p_at_most_0_05"] - found[0]["share_of_p_at_most_0_05"]
         assert each["lead_over_ours"] == pytest.approx(lead)
+
+
+@pytest.mark.slow
+def test_real_data_are_measured_on_both_halves_with_the_same_methods(run, monkeypatch, tmp_path):
+    series = {"series": [{"raw": [0.0, 0.1] * 10 + [5.0, 5.1] * 10}]}
+    for half, name in (("", "known"), ("test", "foreign")):
+        folder = tmp_path / "everyday" / half / "tcpd"
+        folder.mkdir(parents=True)
+        (folder / f"{name}.json").write_text(json.dumps({"series": series, "annotations": {"someone": [20]}}))
+    monkeypatch.setenv("FEWRATIO_DATA", str(tmp_path))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    found = run("answers", "--only", "annotated")
+    methods = {half: [each["method"] for each in found if each["half"] == half] for half in ("development", "test")}
+    assert methods["test"] == methods["development"]
+    assert {(each["half"], each["series"]) for each in found} == {
+        ("development", "known"),
+        ("development", 1),
+        ("test", "foreign"),
+        ("test", 1),
+    }
+    assert {each["f1"] for each in found if each["method"] == "fewratio, segmentation"} == {1.0}
+
+
+def test_single_columns_are_tested_as_by_hand(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    module = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "everyday" / "comparison.py"))
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(2, 9, 3))
+    B[:, 1] += 2
+    expected = 3 * min(ks_2samp(a, b).pvalue for a, b in zip(A.T, B.T, strict=True))
+    assert module["bonferroni"](A, B, rng) == pytest.approx(expected)
+    # One category in columns of zeros and ones is one test.
+    one, other = np.eye(4)[[0, 0, 0, 1, 1, 2]], np.eye(4)[[1, 2, 2, 2, 2, 2]]
+    expected = chi2_contingency([[3, 2, 1], [0, 1, 5]]).pvalue
+    assert module["bonferroni"](one, other, rng) == pytest.approx(expected)
 
 
 def test_annotated_changes_are_scored_as_by_hand(monkeypatch):

@@ -68,6 +68,30 @@ def test_the_readme_is_short_and_its_table_is_of_the_records(measured):
     assert measured.table("readme") in readme
 
 
+def test_the_readme_quotes_the_half_that_nothing_was_chosen_on(measured):
+    from records import only
+
+    for half, is_quoted in (("test", True), ("development", False)):
+        series = only("halves", half=half, table="annotated means", method="fewratio, segmentation")
+        outliers = only("halves", half=half, table="outliers: AUROC", method="fewratio, default", normals="5")
+        for figure in (f"{series['f1']:.3f}", f"{outliers['auroc']:.3f}"):
+            assert (figure in measured.table("readme")) == is_quoted
+
+
+def test_both_halves_are_of_one_run_with_the_same_rivals(measured):
+    from records import records
+
+    found = records("halves")
+    assert len({(each["commit"], each["seed"], each["quick"]) for each in found}) == 1
+    for table in {each["table"] for each in found} - {"annotated series", "weighting"}:
+        names = ("method", "estimator", "normals", "rows", "rows_nu")
+        development, test = (
+            [[each.get(name) for name in names] for each in found if (each["table"], each["half"]) == (table, half)]
+            for half in ("development", "test")
+        )
+        assert development == test
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "results").glob("*.md")), ids=lambda page: page.stem)
 def test_no_number_in_a_table_of_results_is_typed(page):
     rows = [line for line in page.read_text("utf-8").splitlines() if line.lstrip().startswith("|")]

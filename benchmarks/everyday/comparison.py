@@ -173,7 +173,7 @@ TESTS: dict[str, Callable[..., float]] = {
     "classifier": classifier,
     "KS or chi-square": bonferroni,
 }
-SIZES = (4, 5, 10)
+SIZES = (4, 5, 10, 20)
 
 
 # ---------------------------------------------------------------- tables

@@ -44,3 +44,12 @@ def bold_best(numbers, digits, best=max):
     """Write numbers; the best, and those that look like it, in bold."""
     texts = [f"{number:.{digits}f}" for number in numbers]
     return [f"**{text}**" if float(text) == float(texts[numbers.index(best(numbers))]) else text for text in texts]
+
+
+def both_halves(what, found, columns, digits, best=max):
+    """Write a table of both halves of the everyday data; `found` has a number for each method, half and column."""
+    methods = list(dict.fromkeys(method for method, *_ in found))
+    places = [(half, column) for half in ("test", "development") for column in columns]
+    header = [f"{half}: {column}" if column == columns[0] else column for half, column in places]
+    numbers = [bold_best([found[method, *place] for method in methods], digits, best) for place in places]
+    return grid([what, *header], zip(methods, *numbers, strict=True))

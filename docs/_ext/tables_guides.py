@@ -2,7 +2,7 @@
 
 from statistics import mean
 
-from records import grid, only, records
+from records import both_halves, grid, only, records
 
 # Related datasets, rows per sample, columns and time to learn; and the row of the experiment.
 ESTIMATORS = {
@@ -69,6 +69,22 @@ def sizes():
         times = [f"{1000 * found[number]['seconds_a_fit']:.0f}" for number in timed]
         lines.append([label, *(f"{found[number]['J']:.3f}" for number in numbers), *times])
     return grid(["rows per sample", *(f"{number:,}" for number in numbers), *(f"ms at {n}" for n in timed)], lines)
+
+
+def sizes_of_tables():
+    """J without related datasets by the number of rows, on pairs of classes of real tables."""
+    names = {"RuLSIF, cv": ALONE["RuLSIF, cv"]}
+    found = records("halves", table="J by size")
+    columns = {each["rows_nu"]: f"{each['rows_nu']} rows" for each in found}
+    J = {
+        (
+            names.get(each["estimator"], f"{{class}}`~fewratio.{each['estimator']}`"),
+            each["half"],
+            columns[each["rows_nu"]],
+        ): each["J"]
+        for each in found
+    }
+    return both_halves("", J, list(columns.values()), 3, min)
 
 
 def large_files():

@@ -244,7 +244,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
           normal changed places, the normal's score would be that or a higher one, and with places changed for each
           normal all n + 1 scores could be exchanged (full conformal prediction, Vovk et al. 2005). The rule of
           Benjamini and Hochberg holds its rate if such p-values are positively dependent, which is not proved here;
-          measured on 15 tables with up to 1,000 normals, the share of false discoveries was 0.08 where 0.1 is allowed.
+          `benchmarks/answers.py --only flags` measures it.
         * With an ``estimator`` the normals are split: one half makes the numerator, the other (the calibration part) is
           put into the denominator with the batch. As the ratio knows no difference between calibration rows and batch,
           a normal row of the batch has any rank among the calibration rows with equal chance, and the false discovery

@@ -16,7 +16,8 @@ from fewratio.core.units import ColumnScaling, column_scaling
 
 # Values beyond so many deviations count as that many.
 _FARTHEST = 5.0
-# How much the log odds may vary by each kind of features: prior variances at C = 1 (docs/decisions/0008).
+# How much the log odds may vary by each kind of features: prior variances at C = 1. Chosen on random pairs
+# and the tables of the development half (benchmarks/answers.py --only prior tables), without a record of the search.
 _OF_COLUMNS, _OF_NORM, _OF_KERNEL = 0.5, 0.03, 4.0
 _N_CENTRES = 100
 # More columns than that have no weights of their own: they act through the kernel.

@@ -36,7 +36,7 @@ from fewratio.estimators.learned_file import LearnedEstimator, make_header, read
 from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 
-# What is tried where a setting is "auto".
+# What is tried where a setting is "auto"; chosen on collections of benchmarks/sources.py.
 _WIDTHS, _SHRINKAGES, _POWERS = (2.5, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
 _MOST_SHRINKAGE = 0.6
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)

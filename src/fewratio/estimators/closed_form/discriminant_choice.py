@@ -49,12 +49,14 @@ _FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
 _SHORTEST = 0.75
 # Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
 _SHARE_OF_SAME = 0.1
-# Where nothing can be held out: what is safe beside what was found where it could be (docs/decisions/0006).
+# Where nothing can be held out: what is safe beside what was found where it could be. Chosen on the five collections of
+# benchmarks/sources.py --gaps (docs/decisions/0006).
 _OF_FEW = Calibration(
     noise=10.0, signal=0.02, background_noise=1.5, background_signal=0.1, temperatures=(0.14,) * len(SIZES)
 )
-# The same of summaries (docs/how/summaries.md): the nearest shrinkage to this, and how much coordinates of columns are
-# taken to have in common: K of them say as much as K / (1 + (K - 1) * that).
+# The same of summaries, chosen on the data of benchmarks/summaries.py (docs/how/summaries.md): the nearest shrinkage to
+# this, and how much coordinates of columns are taken to have in common: K of them say as much as
+# K / (1 + (K - 1) * that).
 _SHRINKAGE_OF_FEW, _IN_COMMON = 0.3, 0.05
 _FEW_OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.35, 0.27, 0.27))
 _FEW_OF_COLUMNS = Calibration(noise=1.2, signal=0.8)

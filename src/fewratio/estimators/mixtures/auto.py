@@ -39,10 +39,11 @@ from fewratio.lazy import torch_is_installed
 _KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
 # The share of each estimator, for each of `SIZES`.
 Shares = Sequence[tuple[float, ...]]
-# The network's share up to so many rows per sample, and from where on it has none (docs/decisions/0008).
+# The network's share up to so many rows per sample, and from where on it has none. Chosen on
+# random pairs and the tables of the development half (benchmarks/answers.py --only prior tables; docs/decisions/0008).
 _SHARE, _FEW, _MANY = 2 / 3, 50, 400
 # The factor of the network's log-ratio at one row per sample: a single distance does not tell it how far is far, and
-# pairs that people compare are further apart than those it was trained on (docs/decisions/0008).
+# pairs that people compare are further apart than those it was trained on. Chosen on the same pairs.
 _SHARPER = 2.0
 _ROUNDING = 1e-6
 # The relative parameters that the network was trained for.

@@ -14,7 +14,7 @@ _N_PAIRS, _N_QUERY = 36, 24
 # All shares of columns, of cosines and of the other estimator, in tenths.
 _SHARES = np.array([(a, b, 10 - a - b) for a in range(11) for b in range(11 - a)]) / 10
 # What is taken together for each of `SIZES` where nothing can be measured, and how much of it columns have where they
-# were measured (docs/decisions/0006).
+# were measured. Chosen on the five collections of benchmarks/sources.py --gaps (docs/decisions/0006).
 _UNMEASURED, _OF_COLUMNS = (0.9, 0.4, 0.1), 0.25
 
 # Samples (pair, n, d) of numerators and denominators and rows (pair, q, d) -> ratios (pair, q).
