@@ -73,6 +73,10 @@ class FewRatioWarning(_Message, UserWarning):
     """A warning whose message names parameters."""
 
 
+class LeftOutWarning(FewRatioWarning):
+    """Columns that are left out although nobody said so: they cannot be measurements. Commands name them in answers."""
+
+
 class FewRatioError(_Message, Exception):
     """Base of every error that fewratio raises on purpose.
 

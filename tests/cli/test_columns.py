@@ -34,16 +34,21 @@ def test_kinds_and_reasons(tables):
     assert kinds == {
         "id": "id",
         "size": "number",
-        "width": "tells the tables apart: 0.1111 to 1 in a.csv, 5.111 to 6 in b.csv",
-        "colour": "tells the tables apart: red in a.csv, blue in b.csv",
-        "day": "tells the tables apart: 2024-01-01 to 2024-01-09 in a.csv, 2024-02-01 to 2024-02-09 in b.csv",
+        "width": "number",
+        "colour": "category",
+        "day": "orders the tables",
         "extra": "not in all tables",
     }
+    assert {name: each["note"] for name, each in columns.items() if each["note"]} == {
+        "width": "width alone separates all rows: 0.1111 to 1 in a.csv, 5.111 to 6 in b.csv",
+        "colour": "colour alone separates all rows: red in a.csv, blue in b.csv",
+    }
     kept = found("a.csv", "b.csv", "--keep", "day")
-    assert [kept[name]["kind"] for name in ("width", "day")] == [None, "date"]
-    # A batch may be anything but of another time.
-    batch = found("a.csv", "b.csv", "--batch")
-    assert [batch[name]["kind"] for name in ("width", "day")] == ["number", None]
+    assert [kept[name]["kind"] for name in ("width", "day")] == ["number", "date"]
+    assert kept["day"]["note"].startswith("day alone separates all rows: 2024-01-01 to 2024-01-09 in a.csv")
+    # In a batch of rows to judge no date is used.
+    assert found("a.csv", "b.csv")["day"]["left_out"] == "orders the tables"
+    assert found("a.csv", "a.csv", "--batch")["day"]["left_out"] == "date of a row"
     assert [name for name, each in columns.items() if not each["is_shared"]] == ["extra"]
     # What compare refuses is told here.
     assert code.startswith("column 'code' holds numbers in file 'a.csv' but text in file 'b.csv'")

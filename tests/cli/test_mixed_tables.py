@@ -102,7 +102,7 @@ def test_a_model_is_trained_on_such_tables_and_used(folder, tmp_path):
     train = ("train", "sites", "--decimal", ",", "-o", model, "--scale", "columns")
     done = run(folder, *train)
     assert done.exit_code == 0, done.output
-    assert "2 left out (code: id, lot: constant in each dataset)" in done.stdout
+    assert "2 left out (code: id, lot: names the dataset)" in done.stdout
     assert len(answer(folder, "ratio", "a.csv", "b.csv", "rows.csv", "-m", model)["ratio"]) == 22
     assert "--drop is given, but a model has learned" in refusal(
         folder, "compare", "a.csv", "b.csv", "-m", model, "--drop", "size"
@@ -116,7 +116,7 @@ def test_a_reference_stands_for_its_table(folder, tmp_path):
     found, expected = (answer(folder, "compare", "b.csv", name, "--permutations", "99") for name in (kept, "a.csv"))
     assert found["p_value"] == expected["p_value"] == 0.01
     assert [column["column"] for column in found["non_overlapping"]] == ["lot"]
-    assert "lot" in {score["column"] for score in answer(folder, "compare", "b.csv", kept, "--keep", "lot")["columns"]}
+    assert found["columns"][0]["column"] == "lot"
     for tables in (("b.csv", kept), (kept, "b.csv")):
         line = refusal(folder, "compare", *tables, "--drop", "size")
         assert "--drop is given, but a.fewratio is a reference" in line
@@ -127,12 +127,12 @@ def test_columns_can_be_chosen(folder):
         found = answer(folder, "compare", a, b, "--permutations", "0", *options)
         return {score["column"] for score in found["columns"]}
 
-    assert used() == {"size", "price", "colour", "day"}
+    assert used() == {"size", "price", "colour", "day", "lot"}
     assert used("--columns", "size,colour") == {"size", "colour"}
     assert used("--columns", "size", "--columns", "day") == {"size", "day"}
-    assert used("--drop", "day,size") == {"price", "colour"}
-    assert used("--keep", "lot,code") == {"size", "price", "colour", "day", "lot", "code"}
-    assert used("--common", b="extra.csv") == {"size", "price", "colour", "day"}
+    assert used("--drop", "day,size") == {"price", "colour", "lot"}
+    assert used("--keep", "code") == {"size", "price", "colour", "day", "lot", "code"}
+    assert used("--common", b="extra.csv") == {"size", "price", "colour", "day", "lot"}
     assert used("--separator", ";", "--decimal", ",", a="a_semicolon.csv", b="a_semicolon.csv") >= {"size", "price"}
 
 
@@ -141,7 +141,7 @@ def test_the_kind_of_a_column_can_be_said(folder):
         found = answer(folder, "compare", "a.csv", "b.csv", "--permutations", "0", *options)
         return {difference["column"]: difference["kind"] for difference in found["columns"]}
 
-    assert kinds() == {"size": "number", "price": "number", "colour": "category", "day": "date"}
+    assert kinds() == {"size": "number", "price": "number", "colour": "category", "day": "date", "lot": "category"}
     assert kinds("--categorical", "day")["day"] == "category"
     line = refusal(folder, "compare", "a.csv", "b.csv", "--numeric", "colour")
     assert "column 'colour' of file 'a.csv' holds" in line
@@ -161,7 +161,7 @@ def test_one_table_is_divided_by_a_column(folder):
     assert pair["p_value"] == 0.01
     assert pair["non_overlapping"] == []
     two_files = answer(folder, "compare", "a.csv", "b.csv", "--permutations", "99")
-    assert pair["divergence"] == pytest.approx(two_files["divergence"])
+    assert pair["divergence"] == pytest.approx(two_files["without_non_overlapping"]["divergence"])
     three = answer(folder, "compare", "three.csv", "--by", "lot", "--permutations", "99")
     assert three["names"] == ["old", "new", "third"]
     assert np.shape(three["adjusted_p_values"]) == (3, 3)
@@ -279,9 +279,16 @@ def test_a_column_that_tells_tables_apart_fails_a_check(tmp_path):
         pd.DataFrame(table).to_csv(tmp_path / f"{name}.csv", index=False)
     done = run(tmp_path, "compare", "euros.csv", "cents.csv", "--fail-if", "p < 0.01")
     assert done.exit_code == 3
-    assert "told apart by 'amount', without" in done.stderr
-    assert "in the columns that are left" in done.stdout
-    done = run(tmp_path, "compare", "euros.csv", "cents.csv", "--fail-if", "p < 0.01", "--drop", "amount")
+    assert "--fail-if: p = 0.001 < 0.01" in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[1].startswith("no overlap  amount alone separates all rows: ")
+    assert lines[2] == "no overlap  unit alone separates all rows: euros in euros.csv, cents in cents.csv"
+    assert lines[3].endswith("1 left out (day: orders the tables)")
+    assert "without amount, unit: p = " in done.stdout
+    # What is left out is not said twice.
+    assert "Left out" not in done.stderr
+    dropped = "--drop", "amount,unit"
+    done = run(tmp_path, "compare", "euros.csv", "cents.csv", "--fail-if", "p < 0.01", *dropped)
     assert done.exit_code == 0
 
 
@@ -383,7 +390,8 @@ def test_what_is_used_is_not_called_left_out(tmp_path):
     for name, low in (("a", 0), ("b", 100)):
         pd.DataFrame({"x": np.arange(low, low + 20) / 3}).to_csv(tmp_path / f"{name}.csv", index=False)
     done = run(tmp_path, "compare", "a.csv", "b.csv", "--permutations", "99")
-    assert "(used)" in done.stdout
+    assert "no overlap  x alone separates all rows: 0 to 6.333 in a.csv" in done.stdout
+    assert "without" not in done.stdout
     assert "left out" not in done.stdout
 
 

@@ -412,7 +412,7 @@ def test_tables_of_all_kinds(make):
 def test_datasets_keep_their_names():
     A, B = samples(0, 4, 5)
     result = compare_datasets(Dataset("monday", None, A), Dataset("tuesday", None, B))
-    assert "monday and tuesday: 4 rows and 5 rows; divergence" in repr(result)
+    assert "monday and tuesday: 4 rows and 5 rows; column 0 alone separates all rows; divergence" in repr(result)
     assert "all 126 permutations" in repr(result)
     with pytest.raises(InputError, match="dataset 'monday' has 2 columns but A has 3"):
         compare_datasets(np.ones((2, 3)), Dataset("monday", None, A))

@@ -28,25 +28,68 @@ USED = {"size", "price", "colour", "day"}
 def test_two_tables_are_compared_column_by_column():
     result = compare_datasets(A, B, n_permutations=99, random_state=0)
     assert result.p_value == 0.01
-    assert [(column.column, column.first, column.second) for column in result.non_overlapping] == [
-        ("lot", "old", "new")
-    ]
-    assert {difference.column for difference in result.columns} == USED
-    assert result.columns[0].column == "size"
-    assert result.columns[0].effect < -1
+    assert result.non_overlapping == [("lot", "old", "new", 1.0)]
+    assert {difference.column for difference in result.columns} == {*USED, "lot"}
+    assert [each.column for each in result.columns[:2]] == ["lot", "size"]
+    assert result.columns[1].effect < -1
+    rest = result.without_non_overlapping
+    assert rest.names == result.names
+    assert result.rest == f"without lot: p = 0.01, divergence {rest.divergence:.3g}"
+    assert repr(result).startswith("ComparisonResult(A and B: 24 rows and 22 rows; lot alone separates all rows; ")
     assert list(result.samples.tables[0].row_names[:2]) == ["r0-0", "r0-1"]
     by = compare_datasets(pd.concat([A, B]), by="lot", n_permutations=99, random_state=0)
     assert by.names == ("old", "new")
     assert by.non_overlapping == []
-    assert by.statistic == pytest.approx(result.statistic)
+    assert by.without_non_overlapping is None
+    assert by.statistic == pytest.approx(rest.statistic)
+    assert by.divergence == pytest.approx(rest.divergence)
     polars = compare_datasets(pl.from_pandas(A), pl.from_pandas(B), n_permutations=99, random_state=0)
     assert polars.statistic == pytest.approx(result.statistic)
 
 
-def test_a_column_that_separates_is_used_if_it_is_kept():
-    kept = compare_datasets(A, B, n_permutations=0, keep="lot")
-    assert "lot" in {column.column for column in kept.columns}
-    assert kept.divergence > compare_datasets(A, B, n_permutations=0).divergence
+@pytest.mark.parametrize("shift", [4, 5, 20])
+def test_a_large_difference_is_one_in_any_container(shift):
+    """Columns that do not overlap were left out of data frames, and a shift of 5 deviations gave p = 0.6."""
+    rng = np.random.default_rng(shift)
+    arrays = rng.normal(size=(30, 3)), rng.normal(size=(30, 3)) + np.array([0, shift, 0])
+    frames = [pd.DataFrame(rows, columns=list("xyz")) for rows in arrays]
+    found, expected = (compare_datasets(*pair, random_state=0) for pair in (frames, arrays))
+    assert found.p_value == expected.p_value == 0.001
+    assert found.divergence == expected.divergence > 0.35
+    assert [each.column for each in found.non_overlapping] == ["y"]
+    assert [each.column for each in expected.non_overlapping] == [1]
+    assert found.without_non_overlapping.p_value == expected.without_non_overlapping.p_value > 0.05
+
+
+def test_a_table_that_was_split_by_a_column_it_still_has():
+    rng = np.random.default_rng(0)
+    tips = pd.DataFrame({"bill": rng.gamma(3, 5, 120), "day": rng.choice(["Fri", "Sat", "Sun"], 120)})
+    tips["smoker"] = ["Yes"] * 60 + ["No"] * 60
+    result = compare_datasets(tips[:60], tips[60:], random_state=0)
+    assert (result.p_value, result.columns[0].column) == (0.001, "smoker")
+    without = compare_datasets(tips[:60].drop(columns="smoker"), tips[60:].drop(columns="smoker"), random_state=0)
+    assert result.without_non_overlapping.p_value == without.p_value > 0.05
+    assert result.to_dict()["without_non_overlapping"] == {"p_value": without.p_value, "divergence": without.divergence}
+    with pytest.warns(UserWarning, match=r"too thin to rely on\. .* choose drop=\['smoker'\]"):
+        weights = importance_weights(tips[:60], tips[60:], random_state=0)
+    assert weights.overlap < 0.05
+    assert weights.advice.endswith("the samples hardly overlap (smoker alone separates all rows)")
+
+
+def test_a_changed_floor_is_a_difference():
+    """Whole numbers in steps of one count rows only if they are called so."""
+    low, high = (pd.DataFrame({"floor": range(start, start + 12)}) for start in (1, 13))
+    rng = np.random.default_rng(0)
+    result = compare_datasets(low.assign(p=rng.normal(size=12)), high.assign(p=rng.normal(size=12)), random_state=0)
+    assert result.p_value == 0.001
+    assert result.non_overlapping == [("floor", "1 to 12", "13 to 24", 1.0)]
+
+
+@pytest.mark.parametrize("name", ["body mass index", "air_quality_index", "UV index"])
+def test_a_jump_of_an_index_is_a_change(name):
+    rng = np.random.default_rng(0)
+    series = pd.DataFrame({name: np.r_[rng.integers(28, 33, 40), rng.integers(98, 103, 40)], "p": rng.normal(size=80)})
+    assert detect_changes(series, random_state=0).points.tolist() == [40]
 
 
 def test_a_column_divides_a_table_in_two_only():

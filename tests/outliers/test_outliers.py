@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewratio import KLIEP, AutoRatioEstimator, Collection, InlierOutlierDetector, RuLSIF, UniversalRatioEstimator
 from fewratio.core.units import column_scaling
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError, LeftOutWarning, ParameterError
 from fewratio.estimators import NotFittedError
 from fewratio.outliers import outlier_score as normality_module
 from fewratio.outliers.outlier_score import score_rows
@@ -248,9 +248,29 @@ def test_a_batch_of_nothing_but_outliers_is_flagged_by_a_constant_column():
         for value, n, site in ((1.0, 60, "north"), (5.0, 20, "south"))
     )
     detector = InlierOutlierDetector().fit(normals)
-    # Where a row comes from is another matter.
-    assert [column.column for column in detector.non_overlapping(batch)] == ["site"]
+    result = detector.detect(batch)
+    assert [each.column for each in result.non_overlapping] == ["set", "site"]
+    assert result.is_outlier.all()
+
+
+def test_only_its_kind_decides_whether_a_column_is_used():
+    """Or a normal row and one of the batch could not change places, as p-values take it."""
+    rng = np.random.default_rng(0)
+    normals, batch = (
+        pd.DataFrame({"x": rng.normal(size=n), "site": site, "day": pd.date_range(start, periods=n)})
+        for n, site, start in ((60, "north", "2024-01-01"), (20, "south", "2024-06-01"))
+    )
+    with pytest.warns(LeftOutWarning, match=r"'day' \(date of a row\).*keep="):
+        detector = InlierOutlierDetector().fit(normals)
+    assert detector.encoding_.names == ("x", "site")
+    for rows in (batch, batch.assign(site="north"), batch.assign(day=normals["day"][:20])):
+        assert detector.detect(rows).samples.encoding is detector.encoding_
     assert detector.detect(batch).is_outlier.all()
+    assert not detector.detect(batch.assign(site="north")).is_outlier.all()
+    # Dates that are measurements can be kept, and are judged like numbers.
+    kept = InlierOutlierDetector().fit(normals, keep="day")
+    assert kept.encoding_.names == ("x", "site", "day")
+    assert kept.detect(batch.assign(site="north")).is_outlier.all()
 
 
 @pytest.mark.parametrize("estimator", [None, RuLSIF()], ids=str)

@@ -39,7 +39,9 @@ def different():
 
 def test_the_answer_names_what_differs(different):
     report = different._report()
-    assert report.answer == "These tables differ (p = 0.01). Strongest: size."
+    rest = f"p = 0.14, divergence {different.without_non_overlapping.divergence:.3g}"
+    apart = f"size alone separates 96 % of the rows; without size: {rest}"
+    assert report.answer == f"These tables differ (p = 0.01). {apart}. Strongest: size."
     assert report.facts["Rows"].startswith("40 of A, ")
     assert "of at most 0.5" in report.facts["Divergence"]
 
@@ -69,9 +71,12 @@ def test_the_answer_warns_of_a_single_row():
 
 def test_columns_that_tell_the_tables_apart_are_in_the_answer():
     report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
-    assert report.answer.endswith("lot does not overlap between the two tables.")
+    assert report.answer.startswith("These tables differ (p = 0.01). lot alone separates all rows, size alone ")
+    assert "; without lot, size: p = 0.14, divergence " in report.answer
     treatment = tables(report)["All columns"]
-    assert next(row for row in treatment.rows if row[0] == "lot")[2] == "left out (no overlap): a in A, b in B"
+    assert next(row for row in treatment.rows if row[0] == "lot")[2] == (
+        "2 columns of 0 and 1: a, b; lot alone separates all rows: a in A, b in B"
+    )
 
 
 def test_without_a_test_there_is_none():

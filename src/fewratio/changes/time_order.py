@@ -108,7 +108,8 @@ def read_series(
             given = given.drop([label])
             columns = _drop_label(columns, label)
             given = given if order is None else given.take(order)
-    encoding, (table,), *_ = inputs.read_samples(model, {"series": given}, columns)
+    samples = inputs.read_samples(model, {"series": given}, columns)
+    encoding, (table,) = samples.encoding, samples.tables
     if encoding is not None and encoding.id in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
         encoding, (table,) = leave_out_columns(encoding, [table], [encoding.id], "names the rows")

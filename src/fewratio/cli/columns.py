@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fewratio.data.columns import Column, ColumnRules
+    from fewratio.data.encoding import Encoding
     from fewratio.data.raw_table import RawTable
 
 _EXAMPLES = 5
@@ -47,16 +48,17 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
         decided.append(column)
         told = {"name": label, "is_shared": is_shared, "is_refused": is_refused}
         found.append(told | {"examples": examples[:_EXAMPLES]})
-    reasons = _explain_apart(raws, frame.make_labels(*tables), decided, rules, tables[0].is_dir(), batch)
-    for told, column in zip(found, decided, strict=True):
-        left_out = column.left_out or reasons.get(column.name)
-        told |= {"kind": None if left_out else column.kind, "left_out": left_out}
+    encoding, apart = _judge_together(raws, frame.make_labels(*tables), decided, rules, tables[0].is_dir(), batch)
+    for told, column in zip(found, encoding.columns, strict=True):
+        told |= {"kind": None if column.left_out else column.kind, "left_out": column.left_out}
+        told["note"] = apart.get(column.name)
     n_rows = [raw.n_rows for raw in raws]
     lines = [
         f"{write_count(len(found), 'column')} of {write_count(len(raws), 'table')}, {write_count(sum(n_rows), 'row')}"
     ]
     rows = [
-        (each["name"], each["kind"] or "-", *[*each["examples"], "", ""][:2], each["left_out"] or "") for each in found
+        (each["name"], each["kind"] or "-", *[*each["examples"], "", ""][:2], each["left_out"] or each["note"] or "")
+        for each in found
     ]
     lines += frame.align_columns(rows)
     shared = find_shared_names(*raws) if len(raws) == 2 and not tables[0].is_dir() else None
@@ -68,34 +70,28 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
     request.deliver(frame.Answer(lines, {"rows": n_rows, "columns": found, "pairs": pairs}, {}))
 
 
-def _explain_apart(
+def _judge_together(
     raws: "list[RawTable]",
     names: "Sequence[str]",
     columns: "list[Column]",
     rules: "ColumnRules",
     is_folder: bool,
     is_batch: bool,
-) -> dict[str, str]:
-    """Say which columns tell the tables apart by themselves, so that they are left out, and how."""
-    from fewratio.data.columns import CONSTANT
+) -> "tuple[Encoding, dict[str, str]]":
+    """Leave out dates as other verbs do, and say which columns separate two tables."""
     from fewratio.data.encoding import Encoding
-    from fewratio.data.non_overlapping import find_constant, find_non_overlapping, leave_out_columns
+    from fewratio.data.non_overlapping import leave_out_dates
+    from fewratio.estimators.samples import Samples
 
     encoding = Encoding(tuple(columns), raws[0].is_named)
-    if not encoding.is_named or not encoding.features or (len(raws) != 2 and not is_folder):
-        return {}
-    encoded = [encoding.encode(raw) for raw in raws]
-    numbers = [table.numbers for table in encoded]
-    if is_folder:
-        found = dict.fromkeys(find_constant(encoding, numbers), CONSTANT)
-    else:
-        found = {
-            each.column: f"tells the tables apart: {each.first} in {names[0]}, {each.second} in {names[1]}"
-            for each in find_non_overlapping(encoding, numbers[0], numbers[1], is_batch)
-        }
-    # Unless nothing would be left.
-    left, _ = leave_out_columns(encoding, encoded, [name for name in found if name not in rules.keep])
-    return {name: reason for name, reason in found.items() if name not in left.places}
+    if not encoding.features or (len(raws) != 2 and not is_folder):
+        return encoding, {}
+    tables = [encoding.encode(raw) for raw in raws]
+    encoding, tables = leave_out_dates(encoding, tables, [table.numbers for table in tables], rules.keep, is_batch)
+    found = [] if is_folder else Samples(encoding, tables, tuple(raws)).non_overlapping
+    return encoding, {
+        str(each.column): f"{each.separates}: {each.first} in {names[0]}, {each.second} in {names[1]}" for each in found
+    }
 
 
 def _read(request: frame.Request, paths: list[Path]) -> "list[RawTable]":

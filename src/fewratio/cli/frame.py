@@ -21,13 +21,14 @@ from fewratio.cli.machine import check_limit, describe_error
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
 from fewratio.cli.verb import SHARED, Verb
-from fewratio.errors import DataNotFoundError, FewRatioError, FewRatioWarning, ParameterError
+from fewratio.errors import DataNotFoundError, FewRatioError, FewRatioWarning, LeftOutWarning, ParameterError
 from fewratio.lazy import import_home
 from fewratio.testing import LEVEL as LEVEL
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.data.collection import Collection as Datasets
+    from fewratio.data.non_overlapping import NonOverlapping
     from fewratio.data.raw_table import RawTable
     from fewratio.data.readers.files import TableFile
     from fewratio.data.table import Table
@@ -196,12 +197,12 @@ class Request:
             return row_file(self.output)
         return nullcontext(lambda columns, table: None)
 
-    def summary(self, samples: "Samples", names: Sequence[str]) -> Iterator[str]:
-        """Say what tells two tables apart, and what became of the columns."""
-        for column in samples.non_overlapping:
-            is_used = samples.encoding is not None and column.column in samples.encoding.places
-            what = "used" if is_used else f"left out; --keep {column.column} uses it"
-            yield f"no overlap  {column.column}: {column.first} in {names[0]}, {column.second} in {names[1]} ({what})"
+    def summary(
+        self, samples: "Samples", names: Sequence[str], apart: "Sequence[NonOverlapping] | None" = None
+    ) -> Iterator[str]:
+        """Say which columns separate two tables, by default those of samples, and what became of all columns."""
+        for each in samples.non_overlapping if apart is None else apart:
+            yield f"no overlap  {each.separates}: {each.first} in {names[0]}, {each.second} in {names[1]}"
         if samples.encoding is not None and samples.encoding.is_named:
             yield f"columns     {samples.encoding.summary}"
 
@@ -295,7 +296,8 @@ def _plain_warnings(verb: Verb) -> Iterator[Callable[[], Sequence[str]]]:
         warnings.simplefilter("always", UserWarning)
 
         def messages() -> list[str]:
-            found = (warning.message for warning in caught)
+            # Answers list the columns that are left out.
+            found = (each.message for each in caught if not issubclass(each.category, LeftOutWarning))
             return list(dict.fromkeys(write_message(verb, each) for each in found if isinstance(each, Warning)))
 
         try:

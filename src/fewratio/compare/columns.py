@@ -10,6 +10,7 @@ from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_apart
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE
 from fewratio.data.columns import Column
+from fewratio.data.non_overlapping import NonOverlapping
 
 
 class ColumnDifference(NamedTuple):
@@ -49,10 +50,12 @@ def describe_columns(
     second: Floats,
     p_values: Sequence[float | None],
     contributions: Sequence[float | None],
+    apart: Sequence[NonOverlapping] = (),
 ) -> list[ColumnDifference]:
     """Describe how each column differs between two encoded samples, the strongest first.
 
-    They are in the order of their p-values, and of their effects where those are equal.
+    Columns that separate the samples come first, then the others in the order of their p-values, and of their effects
+    where those are equal.
 
     Parameters
     ----------
@@ -62,6 +65,8 @@ def describe_columns(
         The samples.
     p_values, contributions : sequence of float or None
         Of the test, one for each column.
+    apart : sequence of NonOverlapping
+        The columns that separate the samples.
     """
     found = [
         ColumnDifference(
@@ -71,7 +76,14 @@ def describe_columns(
             columns.items(), p_values, contributions, strict=True
         )
     ]
-    return sorted(found, key=lambda each: (each.p_value or 0, -abs(each.effect)))
+    order = {each.column: place for place, each in enumerate(apart)}
+    for place, each in enumerate(found):
+        if each.column in order and each.kind == CATEGORY:
+            # Its categories may all be rare, and encoded as one.
+            held = apart[order[each.column]]
+            effect = float(shares_apart(np.array(held.share), np.array(1 - held.share)))
+            found[place] = each._replace(first=held.first, second=held.second, effect=effect)
+    return sorted(found, key=lambda each: (order.get(each.column, len(order)), each.p_value or 0, -abs(each.effect)))
 
 
 def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, float]:

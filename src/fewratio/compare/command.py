@@ -105,7 +105,9 @@ def compare(
     answer = frame.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot, result._report)
     if fails is not None:
-        _check(fails, result, tables)
+        if held := fails.find_held(result.p_value, result.divergence):
+            _fail(held)
+        fails.warn_of_few_rows(result.smallest_p_value)
 
 
 def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
@@ -142,28 +144,6 @@ def _check_pairs(fails: "_Conditions", result: Any) -> None:
     for i, j in ((i, j) for i in range(len(names)) for j in range(len(names)) if i != j):
         if held := fails.find_held(None if adjusted is None else adjusted[i, j], divergences[i, j]):
             _fail(f"{names[i]} and {names[j]}: {held}")
-
-
-def _check(fails: "_Conditions", result: "ComparisonResult", tables: "Sequence[RawTable]") -> None:
-    """Exit if a condition holds, or columns were left out of the test because they tell the tables apart."""
-    from fewratio.core.wording import quote_list
-    from fewratio.data.column_kinds import DATE, NUMBER
-    from fewratio.data.columns import NO_OVERLAP
-
-    encoding = result.samples.encoding
-    columns = () if encoding is None else encoding.columns
-    # New rows have new dates, and may have a label of their own, such as the site.
-    left_out = [each for each in columns if each.left_out == NO_OVERLAP and each.kind != DATE]
-    apart = [
-        each.name
-        for each in left_out
-        if each.kind == NUMBER or any(len(set(table.cells(each.name))) > 1 for table in tables)
-    ]
-    if apart:
-        _fail(f"the tables are told apart by {quote_list(apart)}, without which p is computed; pass over with --drop")
-    if held := fails.find_held(result.p_value, result.divergence):
-        _fail(held)
-    fails.warn_of_few_rows(result.smallest_p_value)
 
 
 def _fail(reason: str) -> None:
@@ -288,9 +268,10 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if result.p_value is not None:
         differ = result.p_value <= frame.LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {frame.LEVEL}"
-        verdict += " in the columns that are left" * (bool(result.non_overlapping) and not differ)
         permutations = f"{'all ' * result.is_enumerated}{result.n_permutations} permutations"
         yield f"p-value     {result.p_value:.4g} ({permutations}): {verdict}"
+    if result.rest:
+        yield f"            {result.rest}"
     if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
         n_a, n_b = result.n_tested
         yield f"rows used   {n_a} of {a} and {n_b} of {b}, drawn at random, for p-values and divergence"

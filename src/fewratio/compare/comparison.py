@@ -4,7 +4,7 @@ import math
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from fewratio.core.arguments import as_names
 from fewratio.core.blocks import in_blocks
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import quote_list, write_count
+from fewratio.core.wording import quote_list, write_count, write_list
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
@@ -78,7 +78,7 @@ class ComparisonResult(Reported):
     n_unpaired : (int, int)
         With `paired`, how many rows of either table have no partner and are left out.
     samples : Samples
-        The two tables, what became of their columns, and which columns tell them apart by themselves.
+        The two tables, and what became of their columns.
     settings : dict
         What `compare_datasets` was told.
 
@@ -116,6 +116,7 @@ class ComparisonResult(Reported):
     samples: inputs.Samples
     settings: dict[str, Any]
     _test: TwoSampleTest | None = field(repr=False)
+    _request: "_Request" = field(repr=False)
 
     @property
     def divergence(self) -> float:
@@ -157,8 +158,32 @@ class ComparisonResult(Reported):
 
     @property
     def non_overlapping(self) -> list[NonOverlapping]:
-        """The columns that tell the samples apart by themselves, left out unless they were to be kept."""
+        """The columns that separate the rows of the samples by themselves, those first that separate most."""
         return self.samples.non_overlapping
+
+    @cached_property
+    def without_non_overlapping(self) -> "ComparisonResult | None":
+        """The comparison without these columns, made when it is asked for; None if there are none, or no others.
+
+        It is None, too, if the estimator was trained on related datasets: it needs the columns that they have.
+        """
+        labels = [each.column for each in self.non_overlapping]
+        if not labels or len(labels) == len(self.samples.columns) or self._request.model.has_sources:
+            return None
+        with warnings.catch_warnings():
+            # All was said of these rows before.
+            warnings.simplefilter("ignore")
+            return _compare_samples(self.samples.drop(labels), self._request._replace(names=self.names))
+
+    @property
+    def rest(self) -> str:
+        """What `without_non_overlapping` found, in words; "" if there is no such comparison."""
+        rest = self.without_non_overlapping
+        if rest is None:
+            return ""
+        p_value = "" if rest.p_value is None else f"p = {rest.p_value:.3g}, "
+        names = write_list(each.name for each in self.non_overlapping)
+        return f"without {names}: {p_value}divergence {rest.divergence:.3g}"
 
     @cached_property
     def columns(self) -> list[ColumnDifference]:
@@ -168,7 +193,7 @@ class ComparisonResult(Reported):
         nothing = [None] * len(described)
         p_values = nothing if self._test is None else self._test.column_p_values.tolist()
         contributions = nothing if self._test is None else self._test.column_contributions.tolist()
-        return describe_columns(described, first, second, p_values, contributions)
+        return describe_columns(described, first, second, p_values, contributions, self.non_overlapping)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
@@ -179,6 +204,8 @@ class ComparisonResult(Reported):
         rows = make_plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
         row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
         columns = make_plain(self, "non_overlapping", "columns")
+        rest = self.without_non_overlapping
+        columns["without_non_overlapping"] = None if rest is None else make_plain(rest, "p_value", "divergence")
         return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
 
     def plot(self) -> "Picture":
@@ -207,8 +234,40 @@ class ComparisonResult(Reported):
             every = "all " if self.is_enumerated else ""
             parts.append(f"p = {self.p_value:.4g} ({every}{self.n_permutations} permutations)")
         if self.non_overlapping:
-            parts.insert(0, f"told apart by {quote_list(column.column for column in self.non_overlapping)}")
+            parts.insert(0, write_list(column.separates for column in self.non_overlapping))
         return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join(parts)})"
+
+
+class _Request(NamedTuple):
+    """What a comparison is made with, so that it can be made again with fewer columns.
+
+    Attributes
+    ----------
+    names : (str, str)
+        What the samples are called.
+    settings : dict
+        What the user said.
+    model : RatioEstimator
+        Gives the ratios of the rows.
+    is_given : bool
+        Whether it is the user's.
+    blocks : ndarray of int or None
+        The block of each row.
+    pairs : (rows, (int, int)) or None
+        With `paired`, the rows of each pair, and how many rows of either table have no partner.
+    n_permutations, seed, progress
+        Of the test.
+    """
+
+    names: tuple[str, str]
+    settings: dict[str, Any]
+    model: RatioEstimator
+    is_given: bool
+    blocks: Numbers | None
+    pairs: tuple[tuple[Numbers, Numbers], tuple[int, int]] | None
+    n_permutations: int
+    seed: int
+    progress: bool | None
 
 
 def compare_datasets(
@@ -264,8 +323,9 @@ def compare_datasets(
         Whether to show a progress bar; by default on a terminal, if an estimator is given.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
-        (`fewratio.ColumnOptions`). Columns of a table that tell the samples apart by themselves are left out unless
-        `keep` names them.
+        (`fewratio.ColumnOptions`). Names of rows are left out unless `keep` names them, and so are dates that say
+        which sample came first. All other columns count; `ComparisonResult.non_overlapping` lists those that separate
+        the samples by themselves.
 
     Returns
     -------
@@ -294,8 +354,8 @@ def compare_datasets(
     settings |= {"paired": paired, "random_state": random_state, **columns}
     n_permutations = _PERMUTATIONS if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
-    for_estimator, for_rows, for_folds, for_permutations = inputs.rng_streams(random_state, 4)
-    model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)
+    seed = int(inputs.as_rng(random_state).integers(2**63))
+    model = inputs.copy_seeded(estimator, inputs.default_estimator(), np.random.default_rng(seed).spawn(1)[0])
     names, tables = _read_two(A, B, by)
     numbers, paired_rows, n_unpaired = None, None, (0, 0)
     if paired is not None:
@@ -308,19 +368,27 @@ def compare_datasets(
     else:
         tables = {name: as_raw(table, name) for name, table in tables.items()}
         offer_pairs(tables, as_names("drop", columns.get("drop", ())))
-    samples = inputs.read_samples(model, tables, columns)
+    is_given, pairs = estimator is not None, None if paired_rows is None else (paired_rows, n_unpaired)
+    request = _Request(names, settings, model, is_given, numbers, pairs, n_permutations, seed, progress)
+    return _compare_samples(inputs.read_samples(model, tables, columns), request)
+
+
+def _compare_samples(samples: inputs.Samples, request: "_Request") -> ComparisonResult:
+    """Compare two samples that were read."""
+    names, settings, model, is_given, numbers, pairs, n_permutations, seed, progress = request
+    _, for_rows, for_folds, for_permutations = np.random.default_rng(seed).spawn(4)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
-    used = select_rows(pooled, is_first, for_rows, None if paired is None else numbers)
+    used = select_rows(pooled, is_first, for_rows, None if pairs is None else numbers)
     rows, marks = pooled[used], is_first[used]
     model = inputs.in_common_units(model, rows)
-    if estimator is None and len(rows) < len(pooled):
+    if not is_given and len(rows) < len(pooled):
         model.set_params(centres=_CENTRES)
     check_squares(rows)
     test = None
     if n_permutations:
         together = None if numbers is None else numbers[used]
-        tested = None if estimator is None else model._for_many_pairs()
+        tested = model._for_many_pairs() if is_given else None
         test = _run_test(samples, rows, marks, together, n_permutations, for_permutations, tested, progress)
     fit_ab, fit_ba, ratios, reverse = _fit_both_ways(model, pooled, is_first, used)
     forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None
@@ -330,12 +398,13 @@ def compare_datasets(
     if alpha == 0.5:
         # The two sum to 2, so both fits tell the ratio: when the samples change their names, r becomes 2 - r.
         ratios = ((ratios + 2 - reverse) / 2).clip(0, 2)
-    if estimator is None:
+    if not is_given:
         forward, low, high = estimate_divergence(rows, mark_smaller(marks), for_folds)
         backward = forward
         # Rows that belong together tell less than as many others: how much less is not known.
         interval = (low, high) if numbers is None else None
-    check_finite_result(f"The divergence of {' and '.join(tables)}", forward, backward)
+    called = " and ".join(table.name for table in samples.tables)
+    check_finite_result(f"The divergence of {called}", forward, backward)
     return ComparisonResult(
         names=names,
         forward=forward,
@@ -353,11 +422,12 @@ def compare_datasets(
         ratios_b=ratios[~is_first],
         remote_a=is_remote[is_first],
         remote_b=is_remote[~is_first],
-        paired_rows=paired_rows,
-        n_unpaired=n_unpaired,
+        paired_rows=None if pairs is None else pairs[0],
+        n_unpaired=(0, 0) if pairs is None else pairs[1],
         samples=samples,
         settings=settings,
         _test=test,
+        _request=request,
     )
 
 

@@ -58,20 +58,22 @@ def _answer(result: Any) -> str:
     strongest = f" Strongest: {', '.join(named)}."
     caution = f" {result.caution}" if result.caution else ""
     if result.p_value is None:
-        return f"The divergence is {result.divergence:.3g}; no test was made.{strongest}{caution}"
-    rest = f"{_name_non_overlapping(result)}{_not_compared(result)}{caution}"
+        return f"The divergence is {result.divergence:.3g}; no test was made.{_apart(result)}{strongest}{caution}"
+    rest = f"{_not_compared(result)}{caution}"
     if result.p_value > LEVEL:
         why = " There are too few rows for the test to find one." if result.smallest_p_value > LEVEL else ""
-        return f"No difference was found (p = {result.p_value:.2g}).{why}{rest}"
+        return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}{rest}"
     together = " No single column stands out; they differ together."
-    return f"These tables differ (p = {result.p_value:.2g}).{strongest if named else together}{rest}"
+    told = strongest if named else together
+    return f"These tables differ (p = {result.p_value:.2g}).{_apart(result)}{told}{rest}"
 
 
-def _name_non_overlapping(result: Any) -> str:
-    """Name the columns whose values do not overlap."""
-    names = [cut(each.column) for each in result.non_overlapping]
-    verb = "do" if len(names) > 1 else "does"
-    return f" {write_list(names, _NAMED)} {verb} not overlap between the two tables." if names else ""
+def _apart(result: Any) -> str:
+    """Say which columns separate the tables, and what is left without them."""
+    if not result.non_overlapping:
+        return ""
+    names = write_list((cut(each.separates, 80) for each in result.non_overlapping), _NAMED)
+    return f" {names}{f'; {result.rest}' * bool(result.rest)}."
 
 
 def _not_compared(result: Any) -> str:

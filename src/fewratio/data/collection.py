@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,15 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewratio.core.arguments import as_path
 from fewratio.core.wording import quote_list, write_count
-from fewratio.data.columns import CONSTANT, ColumnOptions, ColumnRules
+from fewratio.data.columns import ColumnOptions, ColumnRules
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding, encode_together
-from fewratio.data.non_overlapping import find_constant, leave_out_columns
+from fewratio.data.non_overlapping import find_constant, leave_out_dates
 from fewratio.data.raw_table import RawTable, align_labels, as_raw, check_features, freeze, open_frame
 from fewratio.data.readers import files
 from fewratio.data.split_table import cut_datasets
 from fewratio.data.table import Table
-from fewratio.errors import CollectionError, InputError, ParameterError
+from fewratio.errors import CollectionError, FewRatioWarning, InputError, ParameterError, name_parameter
 from fewratio.progress import track
 
 __all__ = ["Collection", "Dataset"]
@@ -351,19 +352,24 @@ class Collection:
 def _encode_tables(
     tables: Mapping[str, Any], options: ColumnOptions, parts: Sequence[NDArray[np.intp]] | None = None
 ) -> tuple[Encoding | None, list[Table]]:
-    """Encode the tables of datasets, or one that is made of `parts`; no encoding if there is nothing to encode.
-
-    Columns that have one value within each dataset, such as its name or what all have in common, are left out.
-    """
+    """Encode the tables of datasets, or one that is made of `parts`; no encoding if there is nothing to encode."""
     rules = ColumnRules.of(options)
     encoding, encoded = encode_together(tables, rules, parts)
     if encoding is None:
         return None, encoded
-    if encoding.is_named and rules.encoding is None:
-        rows = [table.numbers for table in encoded] if parts is None else [encoded[0].numbers[part] for part in parts]
-        constant = [name for name in find_constant(encoding, rows) if name not in rules.keep]
-        encoding, encoded = leave_out_columns(encoding, encoded, constant, CONSTANT)
+    if rules.encoding is None:
+        encoding, encoded = leave_out_dates(encoding, encoded, _rows(encoded, parts), rules.keep)
+        constant = [name for name in find_constant(encoding, _rows(encoded, parts)) if name not in rules.keep]
+        if constant:
+            found = f"Each dataset has one value in {quote_list(constant)}, so that alone tells datasets apart"
+            use = name_parameter("drop", ",".join(constant), f"drop={constant!r}")
+            warnings.warn(FewRatioWarning(f"{found}. To compare without, choose {use}."), stacklevel=4)
     return encoding if encoding.has_medians or not encoding.is_identity else None, encoded
+
+
+def _rows(tables: Sequence[Table], parts: Sequence[NDArray[np.intp]] | None) -> list[NDArray[Any]]:
+    """Return the rows of each dataset."""
+    return [table.numbers for table in tables] if parts is None else [tables[0].numbers[part] for part in parts]
 
 
 def _check_different(collection: str, what: str, names: Iterable[str]) -> None:

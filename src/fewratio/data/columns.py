@@ -31,15 +31,19 @@ from fewratio.data.column_kinds import (
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import CollectionError, ParameterError, name_parameter
 
-ID, NO_OVERLAP, EMPTY, DROPPED, NOT_IN_ALL = "id", "no overlap", "no values", "dropped", "not in all tables"
-CONSTANT = "constant in each dataset"
+ID, NAMES_DATASET, EMPTY, DROPPED, NOT_IN_ALL = "id", "names the dataset", "no values", "dropped", "not in all tables"
+# Of dates: that two tables came one after the other, or when rows came that are judged.
+ORDERS, DATED = "orders the tables", "date of a row"
 # A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
-# Text is an id where more than this share of its values differ.
-_DISTINCT_SHARE = 0.5
-# Fewer whole numbers than that are consecutive by chance.
-_LEAST_COUNTED = 8
-_ID_NAME = re.compile(r"(?:^|[^A-Za-z])(?i:id|index|key|uuid|guid)$|(?<=[a-z])(?:Id|ID|Key|Index)$")
+# In fewer rows all texts may differ by chance.
+_LEAST_DIFFERENT = 8
+# Names of whole numbers that may name rows, and of those that may count them (pandas writes an index as "Unnamed: 0").
+_ID_NAME = re.compile(r"(?:^|[^A-Za-z])(?i:id|key|uuid|guid)$|(?<=[a-z])(?:Id|ID|Key)$")
+_COUNT_NAME = re.compile(
+    r"(?i)(?:row|rownames|obs|observation|case|record|line|seq|sequence)?[ _.]?(?:index|number|num|no|nr)?\.?"
+    r"|#|i|n|t|step|time|unnamed: \d+"
+)
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -52,7 +56,7 @@ class ColumnOptions(TypedDict, total=False):
     drop : str or sequence of str
         Columns not to use.
     keep : str or sequence of str
-        Columns to use although they look like ids or tell the samples apart by themselves.
+        Columns to use although they look like ids, or are dates that say which table came first.
     id : str
         The column that names the rows.
     categorical : str or sequence of str
@@ -118,7 +122,7 @@ class ColumnRules:
             raise ParameterError(
                 f"{quote_list(unknown)} is no option for columns; those are {known}. Pass one of them."
             )
-        # An encoding does not say whether columns that separate are kept.
+        # An encoding does not say whether dates that order two tables are kept.
         besides = sorted(set(given) - {"encoding", "keep"})
         if "encoding" in given and besides:
             found = f"encoding is given, and {quote_list(besides)} besides"
@@ -166,8 +170,8 @@ class Column:
     name : str
     kind : {"number", "boolean", "category", "date"}
     left_out : str or None
-        Why the column is not used, if it is not: "id", "no overlap", "no values", "dropped", "not in all tables",
-        "constant in each dataset" or the type of its values.
+        Why the column is not used, if it is not: "id", "names the dataset", "orders the tables", "date of a row", "no
+        values", "dropped", "not in all tables" or the type of its values.
     categories : tuple of str
         The categories that have a column of their own, sorted.
     pools_others : bool
@@ -314,13 +318,19 @@ def _decide_category(
         count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
     if not count:
         return Column(label, left_out=EMPTY)
-    # The same ids may be in several tables, as of patients before and after.
+    # The same names may be in several tables, as of patients before and after.
     tables = [values.codes for values in coded] if parts is None else [coded[0].codes[rows] for rows in parts]
-    are_ids = max(map(len, tables)) >= _LEAST_COUNTED and all(map(are_different, tables))
-    # In a few rows, most categories may differ by chance; ids all differ.
-    share = _DISTINCT_SHARE if count.total() >= 2 * _LEAST_COUNTED else 1 - 1e-9
-    if may_be_id and (are_ids or len(count) > share * count.total()):
+    are_names = max(map(len, tables)) >= _LEAST_DIFFERENT and all(map(are_different, tables))
+    if may_be_id and (are_names or len(count) == count.total()):
         return Column(label, left_out=ID)
+    # Of two datasets nobody knows whether a column names them or was measured.
+    if (
+        may_be_id
+        and len(tables) > 2
+        and len(count) == len(tables)
+        and all((codes == codes[0]).all() for codes in tables)
+    ):
+        return Column(label, left_out=NAMES_DATASET)
     ranked = sorted(count, key=lambda text: (-count[text], text))
     least = max(2, _RARE_SHARE * count.total())
     kept = [text for text in ranked[:_MOST_CATEGORIES] if count[text] >= least]
@@ -331,21 +341,19 @@ def _decide_category(
     return Column(label, CATEGORY, None, categories, pools_others, marks_missing=marks_missing)
 
 
-def are_different(codes: NDArray[np.intp]) -> bool:
-    """Whether every row of a table has another text."""
+def are_different(codes: NDArray[Any]) -> bool:
+    """Whether every row of a table has another text or number."""
     return len(np.unique(codes)) == len(codes)
 
 
 def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
-    """Whether whole numbers count the rows, of each table or of all, or are called an id."""
+    """Whether both name and values say that whole numbers name the rows, or count those of each table or of all."""
     pooled = np.concatenate(tables)
     # A gap is not equal to itself.
     if not (pooled == np.floor(pooled)).all():
         return False
     if _ID_NAME.search(label) is not None:
-        return True
-    longest = max(map(len, tables))
-    return any(
-        n_rows >= _LEAST_COUNTED and all((np.diff(np.sort(numbers)) == 1).all() for numbers in each)
-        for n_rows, each in ((longest, tables), (len(pooled), [pooled]))
-    )
+        return all(map(are_different, tables))
+    if _COUNT_NAME.fullmatch(label) is None:
+        return False
+    return any(all((np.diff(np.sort(numbers)) == 1).all() for numbers in each) for each in (tables, [pooled]))

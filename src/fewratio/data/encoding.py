@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from fewratio.core.wording import quote_list, write_count, write_list
 from fewratio.data.column_kinds import DATE, NUMBER, PLURALS
 from fewratio.data.columns import (
+    DATED,
     DROPPED,
     ID,
-    NO_OVERLAP,
+    NAMES_DATASET,
     NO_RULES,
     NOT_IN_ALL,
+    ORDERS,
     Column,
     ColumnRules,
     are_different,
@@ -29,7 +31,7 @@ from fewratio.data.columns import (
 )
 from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, check_features, freeze
 from fewratio.data.table import FileNumbers, Table, as_table
-from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter
+from fewratio.errors import CollectionError, InputError, LeftOutWarning, ParameterError, name_parameter
 
 # What the fields of a column are in JSON, besides its kind and its categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
@@ -252,7 +254,7 @@ class Encoding:
             check_features(raw.name, found if raw.is_named else len(found), reference, names)
         return raw.select(self.names)
 
-    def drop(self, names: Collection[str], reason: str = NO_OVERLAP) -> Encoding:
+    def drop(self, names: Collection[str], reason: str) -> Encoding:
         """Return an encoding that leaves out further columns for a reason."""
         columns = (replace(each, left_out=reason) if each.name in names else each for each in self.columns)
         return replace(self, columns=tuple(columns))
@@ -308,7 +310,7 @@ def encode_together(
     encoded = [X for X in tables.values() if isinstance(X, Table)]
     if len(encoded) == len(tables):
         return None, encoded
-    raws = _same_names([as_raw(X, name) for name, X in tables.items()])
+    raws = align_names([as_raw(X, name) for name, X in tables.items()])
     if rules.encoding is not None:
         if not isinstance(rules.encoding, Encoding):
             found = f"encoding is a {type(rules.encoding).__name__}"
@@ -322,10 +324,25 @@ def encode_together(
         encoded = [Table(raw.to_floats(), names, raw.name, raw.index) for raw in chosen]
         return None if names is None else Encoding.of_numbers(names, len(names)), encoded
     encoding = Encoding.learn(raws, rules, parts)
+    guessed = {column.name: column.left_out for column in encoding.columns if column.left_out is not None}
+    warn_of_left_out(
+        {name: why for name, why in guessed.items() if name != rules.id and why not in (DROPPED, NOT_IN_ALL)}
+    )
     return encoding, [encoding.encode(raw) for raw in raws]
 
 
-def _same_names(raws: list[RawTable]) -> list[RawTable]:
+def warn_of_left_out(reasons: Mapping[str, str]) -> None:
+    """Warn of columns that are left out although nobody said so, with the reasons."""
+    if not reasons:
+        return
+    # Columns of other kinds, such as nested ones, cannot be used at all.
+    usable = [name for name, why in reasons.items() if why.startswith((ID, NAMES_DATASET, ORDERS, DATED))]
+    use = name_parameter("keep", ",".join(usable), f"keep={usable!r}")
+    columns = write_list(f"{name!r} ({why})" for name, why in reasons.items())
+    warnings.warn(LeftOutWarning(f"Left out: {columns}.{f' To use them, choose {use}.' * bool(usable)}"), stacklevel=5)
+
+
+def align_names(raws: list[RawTable]) -> list[RawTable]:
     """Give tables without names the names of one that has some, if they have as many columns."""
     named = next((raw for raw in raws if raw.is_named), raws[0])
     others = [raw for raw in raws if raw.is_named != named.is_named]

@@ -1,85 +1,190 @@
-"""Columns whose values do not overlap between two samples, such as the one by which a table was split."""
+"""Columns that separate the rows of two tables by themselves, such as the one by which a table was split.
 
+A rule of one column sends each row to a table by its value: a split of the numbers, or a table for each category. The
+share of the rows that the best rule sends to their table, where each table counts half, is what the column separates.
+"""
+
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.wording import write_list
-from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER
-from fewratio.data.columns import NO_OVERLAP, Column
-from fewratio.data.encoding import Encoding
-from fewratio.data.raw_table import freeze
+from fewratio.data.column_kinds import CATEGORY, DATE
+from fewratio.data.columns import DATED, ORDERS, Column
+from fewratio.data.encoding import Encoding, warn_of_left_out
+from fewratio.data.raw_table import RawTable, freeze
 from fewratio.data.table import FileNumbers, Table
 
-# Chances that the values of a column do not overlap although the rows were split at random: for two constants, so that
-# five rows per sample are enough; for ranges and sets of categories, over all columns of a table together.
-_CONSTANT_CHANCE, _APART_CHANCE = 0.002, 0.001
-# Fewer outliers may all have a category that no normal row has.
-_LEAST_BATCH = 5
+# A column separates the tables if at most one row in twenty is on the wrong side, and if the rows, dealt to the tables
+# at random, would be separated as well by any column with a chance of at most one in twenty.
+_SHARE, _CHANCE = 0.95, 0.05
 
 
 class NonOverlapping(NamedTuple):
-    """A column whose values do not overlap between two samples, and what it holds in either."""
+    """A column that separates the rows of two tables by itself, all or nearly all of them.
 
-    column: str
+    Attributes
+    ----------
+    column : str or int
+        Its name, or its number where columns have no names.
+    first, second : str
+        What it holds in either table, in words.
+    share : float
+        The share of the rows that it separates; each table counts half.
+    """
+
+    column: str | int
     first: str
     second: str
+    share: float
+
+    @property
+    def name(self) -> str:
+        """What answers call the column."""
+        return f"column {self.column}" if isinstance(self.column, int) else self.column
+
+    @property
+    def separates(self) -> str:
+        """What the column separates, in words."""
+        share = "all" if self.share == 1 else f"{_write_share(self.share)} of the"
+        return f"{self.name} alone separates {share} rows"
+
+
+class Levels(NamedTuple):
+    """The categories of the rows of several tables, before rare ones are pooled: codes, -1 where missing, and texts."""
+
+    codes: NDArray[np.intp]
+    texts: Sequence[str]
+
+
+class _Rule(NamedTuple):
+    """A rule of one column: rows on the wrong side, how many rules there are (as logarithm), and words of each side."""
+
+    errors: tuple[int, int]
+    log_rules: float
+    log_perfect: float
+    words: tuple[str, str]
+
+
+def pool_levels(label: str, raws: Sequence[RawTable]) -> Levels:
+    """Return the categories of a column of several tables, one after the other."""
+    number: dict[str, int] = {}
+    codes = []
+    for raw in raws:
+        coded = raw.values(label).to_categories()
+        places = [number.setdefault(text, len(number)) for text in coded.texts]
+        # The last place is that of code -1.
+        codes.append(np.array([*places, -1], dtype=np.intp)[coded.codes])
+    return Levels(np.concatenate(codes), list(number))
+
+
+def decode_levels(column: Column, features: NDArray[Any]) -> Levels:
+    """Return the categories of encoded rows, those that were pooled as one."""
+    texts = [*column.categories, *(["other"] if column.pools_others else [])]
+    held = features[:, : len(texts)]
+    return Levels(np.where(held.any(1), held.argmax(1), -1), texts)
 
 
 def find_non_overlapping(
-    encoding: Encoding, first: NDArray[np.float64], second: NDArray[np.float64], is_batch: bool = False
+    columns: Mapping[Any, tuple[Column, slice]], tables: Sequence[Table], levels: Mapping[Any, Levels]
 ) -> list[NonOverlapping]:
-    """Find the columns that are constant in each of two samples but different, or whose values do not overlap.
+    """Find the columns that separate the rows of two tables, those first that separate most.
+
+    Parameters
+    ----------
+    columns : mapping
+        Of each column what became of it, and where its features are.
+    tables : sequence of Table
+        The two, encoded.
+    levels : mapping
+        Of columns of categories the rows of both tables.
+    """
+    found, sizes = [], (tables[0].n_rows, tables[1].n_rows)
+    for label, (column, place) in columns.items():
+        rule: _Rule | None
+        if column.kind == CATEGORY:
+            rule = _judge_levels(levels[label], sizes[0])
+        else:
+            rule = _judge_numbers(column, *(np.asarray(table.numbers[:, place]) for table in tables))
+        if rule is None:
+            continue
+        share = 1 - sum(wrong / n for wrong, n in zip(rule.errors, sizes, strict=True)) / 2
+        if share >= _SHARE and _chance(rule, *sizes) <= _CHANCE / len(columns):
+            found.append(NonOverlapping(label, *rule.words, share))
+    return sorted(found, key=lambda each: -each.share)
+
+
+def leave_out_dates(
+    encoding: Encoding,
+    tables: list[Table],
+    samples: Sequence[NDArray[Any]],
+    keep: Collection[str],
+    is_any: bool = False,
+) -> tuple[Encoding, list[Table]]:
+    """Leave out dates that only say in which order samples came, after a warning, unless nothing would be left.
 
     Parameters
     ----------
     encoding : Encoding
-        What the columns are.
-    first, second : ndarray of shape (n, n_features)
-        The encoded samples.
-    is_batch : bool
-        Whether outliers are sought in the second sample. Then only dates are enough if their ranges do not overlap,
-        and only dates and categories if they are constant: a batch comes later or from elsewhere, but numbers that are
-        far from all others are what is sought.
+        What became of the columns.
+    tables : list of Table
+        Encoded.
+    samples : sequence of ndarray of shape (n, n_features)
+        The samples that the tables hold.
+    keep : collection of str
+        Columns that are used in any case.
+    is_any : bool
+        Whether to leave out all dates.
     """
-    found, n_rows = [], (len(first), len(second))
-    summaries = zip(_summarise(encoding, first), _summarise(encoding, second), strict=True)
-    for column, sides in zip(encoding.used, summaries, strict=True):
-        if all(side.n_rows for side in sides):
-            constant = all((side.low == side.high).all() for side in sides)
-            chance = _constant_chance(*(side.n_rows for side in sides)) if constant else _apart_chance(column, *sides)
-            limit = _CONSTANT_CHANCE if constant else _APART_CHANCE / len(encoding.used)
-            is_apart = chance <= limit and not _overlap(column, *sides)
-        else:
-            # Nothing but gaps in one sample, and none in the other.
-            constant = True
-            is_apart = sum(side.n_rows for side in sides) in n_rows and _constant_chance(*n_rows) <= _CONSTANT_CHANCE
-        is_number = column.kind == NUMBER and all(side.n_rows for side in sides)
-        is_expected = is_batch and (min(n_rows) < _LEAST_BATCH or is_number if constant else column.kind != DATE)
-        if is_apart and not is_expected:
-            found.append(NonOverlapping(column.name, *(_describe(column, side) for side in sides)))
-    return found
+    found = {}
+    for column in encoding.used:
+        if column.kind == DATE and column.name not in keep:
+            values = [np.asarray(rows[:, encoding.places[column.name]]) for rows in samples]
+            ends = "" if is_any else _describe_order(column, values, len(encoding.used))
+            if ends is not None:
+                found[column.name] = f"{DATED if is_any else ORDERS}{ends}"
+    if len(found) == len(encoding.used):
+        return encoding, tables
+    warn_of_left_out(found)
+    return leave_out_columns(encoding, tables, list(found), DATED if is_any else ORDERS)
+
+
+def _describe_order(column: Column, samples: Sequence[NDArray[Any]], n_columns: int) -> str | None:
+    """Return the ranges of dates if those of no two samples overlap and chance does not explain it, else None."""
+    held = [rows[rows[:, -1] == 0, 0] if column.marks_missing else rows[:, 0] for rows in samples]
+    if len(held) < 2 or not all(map(len, held)):
+        return None
+    ranges = sorted((float(values.min()), float(values.max())) for values in held)
+    if any(later[0] <= earlier[1] for earlier, later in itertools.pairwise(ranges)):
+        return None
+    # All orders of the samples, among all ways to deal their rows.
+    log_deals = math.lgamma(sum(map(len, held)) + 1) - sum(math.lgamma(len(values) + 1) for values in held)
+    if math.lgamma(len(held) + 1) - log_deals > math.log(_CHANCE / n_columns):
+        return None
+    ends = [" to ".join(dict.fromkeys(map(column.write, each))) for each in ranges]
+    return f": {', then '.join(ends[:3])}{', ...' * (len(ends) > 3)}"
 
 
 def find_constant(encoding: Encoding, samples: Sequence[NDArray[np.float64]]) -> list[str]:
-    """Find the columns that have one value within each of several samples."""
+    """Find the columns that have one value within each of several samples, and not the same in all."""
     n_rows, found = sum(map(len, samples)), []
     # The chance that a column of two equally frequent values does so.
-    if len(samples) < 2 or 2.0 ** (len(samples) - n_rows) > _CONSTANT_CHANCE:
+    if len(samples) < 2 or 2.0 ** (len(samples) - n_rows) > _CHANCE / len(encoding.used):
         return []
     for name, place in encoding.places.items():
-        if all((sample[:, place] == sample[0, place]).all() for sample in samples):
-            found.append(name)
+        values = [sample[0, place] for sample in samples]
+        if all((sample[:, place] == value).all() for sample, value in zip(samples, values, strict=True)):
+            found += [name] if any((value != values[0]).any() for value in values) else []
     return found
 
 
 def leave_out_columns(
-    encoding: Encoding, tables: list[Table], names: Sequence[str], reason: str = NO_OVERLAP
+    encoding: Encoding, tables: list[Table], names: Sequence[str], reason: str
 ) -> tuple[Encoding, list[Table]]:
     """Leave columns out of tables for a reason, unless nothing would be left."""
     if not names or len(names) == len(encoding.places):
@@ -96,62 +201,98 @@ def leave_out_columns(
     ]
 
 
-class _Summary(NamedTuple):
-    """What a column holds where it holds something: in how many rows, and the range of each of its features."""
-
-    n_rows: int
-    low: NDArray[Any]
-    high: NDArray[Any]
-
-
-def _summarise(encoding: Encoding, rows: NDArray[Any]) -> list[_Summary]:
-    """Summarise the columns of a sample, a block of rows at a time."""
-    widths = [len(column.feature_names) - column.marks_missing for column in encoding.used]
-    result = [_Summary(0, np.full(width, np.inf), np.full(width, -np.inf)) for width in widths]
-    for block in row_blocks(len(rows), rows.shape[1], CACHED_VALUES):
-        values = rows[block]
-        for number, column in enumerate(encoding.used):
-            part = values[:, encoding.places[column.name]]
-            if column.marks_missing:
-                part = part[part[:, -1] == 0, :-1]
-            n_rows, low, high = result[number]
-            if len(part):
-                result[number] = _Summary(
-                    n_rows + len(part), np.minimum(low, part.min(0)), np.maximum(high, part.max(0))
-                )
-    return result
+def _judge_levels(levels: Levels, n_first: int) -> _Rule:
+    """Return the best rule for categories: each goes to the table that it is more frequent in; a gap is one, too."""
+    n_levels = len(levels.texts) + 1
+    sides = [np.bincount(codes + 1, minlength=n_levels) for codes in (levels.codes[:n_first], levels.codes[n_first:])]
+    is_first = sides[0] / max(1, sides[0].sum()) > sides[1] / max(1, sides[1].sum())
+    errors = int(sides[0][~is_first].sum()), int(sides[1][is_first].sum())
+    n_held, n_least = int((sides[0] + sides[1] > 0).sum()), min(int(side.sum()) for side in sides)
+    # A rule gives the smaller table no more categories than it has rows.
+    if n_least < n_held / 2:
+        log_rules = float(np.logaddexp.reduce([_log_choose(n_held, n) for n in range(n_least + 1)]))
+    else:
+        log_rules = n_held * math.log(2)
+    # The two rules that give all to one table separate nothing.
+    perfect = math.log(2**n_held - 2) if 1 < n_held < 60 else n_held * math.log(2)
+    names = ["no value", *levels.texts]
+    words = []
+    for counts, is_own in zip(sides, (is_first, ~is_first), strict=True):
+        held = np.flatnonzero(is_own & (counts > 0))
+        ordered = sorted(held.tolist(), key=lambda level: (-counts[level], names[level]))
+        words.append(write_list([names[level] for level in ordered], 3))
+    return _Rule(errors, log_rules, min(perfect, log_rules), (words[0], words[1]))
 
 
-def _overlap(column: Column, first: _Summary, second: _Summary) -> bool:
-    if column.kind == CATEGORY:
-        return bool(((first.high > 0) & (second.high > 0)).any())
-    return bool(first.high[0] >= second.low[0] and second.high[0] >= first.low[0])
+def _judge_numbers(column: Column, first: NDArray[Any], second: NDArray[Any]) -> _Rule | None:
+    """Return the best split of numbers, with a table for gaps; None where no split can separate most rows."""
+    sizes = len(first), len(second)
+    held = [side[side[:, -1] == 0, 0] if column.marks_missing else side[:, 0] for side in (first, second)]
+    gaps = [n - len(values) for n, values in zip(sizes, held, strict=True)]
+    if all(map(len, held)) and not any(gaps) and _cannot_split(*held):
+        return None
+    values = np.concatenate(held)
+    order = np.argsort(values, kind="stable")
+    values, is_first = values[order], order < len(held[0])
+    # Rows of either table below each place at which a split can be, from below all to above all.
+    places = np.flatnonzero(np.r_[True, values[1:] > values[:-1], True]) if len(values) else np.zeros(1, dtype=np.intp)
+    low = [np.r_[0, np.cumsum(side)][places] for side in (is_first, ~is_first)]
+    gain = low[0] / sizes[0] - low[1] / sizes[1]
+    # Which table is below, and how much of both tables is then on its side.
+    right = gain + len(held[1]) / sizes[1], len(held[0]) / sizes[0] - gain
+    below = int(right[1].max() > right[0].max())
+    place = int(right[below].argmax())
+    errors = [int(each[place]) for each in low]
+    errors[below] = len(held[below]) - errors[below]
+    gaps_first = gaps[0] / sizes[0] > gaps[1] / sizes[1]
+    errors[int(gaps_first)] += gaps[int(gaps_first)]
+    n_choices = math.log(2) if any(gaps) else 0.0
+    log_rules = math.log(2 * (len(values) + 1)) + n_choices
+    words = []
+    for number, side in enumerate(held):
+        if not len(side):
+            words.append("no values")
+        elif sum(errors):
+            cut = values[min(places[place], len(values) - 1)]
+            share, where = ((side < cut).mean(), "below") if number == below else ((side >= cut).mean(), "from")
+            words.append(f"{_write_share(share)} {where} {column.write(cut)}{' on' * (number != below)}")
+        else:
+            ends = [column.write(end) for end in (side.min(), side.max())]
+            words.append(ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}")
+    return _Rule((errors[0], errors[1]), log_rules, math.log(2) + n_choices, (words[0], words[1]))
 
 
-def _constant_chance(n_first: int, n_second: int) -> float:
-    """Bound the chance that a column of two values has one in all rows of a sample and the other in all of the other.
+def _cannot_split(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Whether too many rows are on the wrong side of any split: quicker than to sort them all."""
+    # Where the mean of two shares is as large, neither is smaller than this.
+    least = 2 * _SHARE - 1
+    ends = []
+    for side in (first, second):
+        n_out = int((1 - least) * len(side))
+        part = np.partition(side, (n_out, len(side) - 1 - n_out))
+        ends.append((part[n_out], part[len(side) - 1 - n_out]))
+    return bool(ends[0][1] > ends[1][0] and ends[1][1] > ends[0][0])
 
-    It is largest if the values have the samples' shares.
+
+def _write_share(share: float) -> str:
+    """Write a share as percent; not rounded up: 99.97 % are not all."""
+    return f"{math.floor(1000 * share) / 10:g} %"
+
+
+def _chance(rule: _Rule, n_first: int, n_second: int) -> float:
+    """Bound the chance that rows that are dealt to two tables at random are separated as well by any such rule.
+
+    A rule that sends s rows to the first table has e of that table and f of the other on the wrong side with the chance
+    p = C(s, f) C(n - s, e) / C(n, n_first). Each rule has at most m + 1 outcomes of a chance of at most p, where m rows
+    are in the smaller table. All rows are right in as many deals as there are perfect rules.
     """
-    n = n_first + n_second
-    return 2 * math.exp(n_first * math.log(n_first / n) + n_second * math.log(n_second / n))
+    wrong_first, wrong_second = rule.errors
+    n, n_sent = n_first + n_second, n_first - wrong_first + wrong_second
+    log_p = _log_choose(n_sent, wrong_second) + _log_choose(n - n_sent, wrong_first) - _log_choose(n, n_first)
+    is_perfect = not any(rule.errors)
+    log_ways = rule.log_perfect if is_perfect else rule.log_rules + math.log(min(n_first, n_second) + 1)
+    return math.exp(min(0.0, log_p + log_ways))
 
 
-def _apart_chance(column: Column, first: _Summary, second: _Summary) -> float:
-    """Bound the chance that random dealing separates the values: the ways to do so among all ways to deal."""
-    n_first, n = first.n_rows, first.n_rows + second.n_rows
-    log_ways = math.lgamma(n + 1) - math.lgamma(n_first + 1) - math.lgamma(n - n_first + 1)
-    n_groups = int(((first.high > 0) | (second.high > 0)).sum()) if column.kind == CATEGORY else 1
-    return math.exp(min(0.0, n_groups * math.log(2) - log_ways))
-
-
-def _describe(column: Column, side: _Summary) -> str:
-    """Return what a column holds in a sample, in words."""
-    if not side.n_rows:
-        return "no values"
-    if column.kind == CATEGORY:
-        names = (*column.categories, *(("other",) if column.pools_others else ()))
-        held = [name for place, name in enumerate(names) if side.high[place] > 0]
-        return write_list(held or ["other categories"], 3)
-    low, high = (column.write(value) for value in (side.low[0], side.high[0]))
-    return low if low == high else f"{low} to {high}"
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

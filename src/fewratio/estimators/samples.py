@@ -1,10 +1,13 @@
 """What tasks are given: numbers, tables and the estimator, of which they use a seeded copy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy, deepcopy
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.core.arguments import as_rng as as_rng
 from fewratio.core.arguments import check_count as check_count
@@ -14,9 +17,19 @@ from fewratio.core.draws import set_seed
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.core.wording import quote_list
-from fewratio.data.columns import Column, ColumnOptions, ColumnRules
-from fewratio.data.encoding import Encoding
-from fewratio.data.non_overlapping import NonOverlapping, find_non_overlapping, leave_out_columns
+from fewratio.data.column_kinds import CATEGORY
+from fewratio.data.columns import DROPPED, Column, ColumnOptions, ColumnRules
+from fewratio.data.encoding import Encoding, align_names
+from fewratio.data.non_overlapping import (
+    Levels,
+    NonOverlapping,
+    decode_levels,
+    find_non_overlapping,
+    leave_out_columns,
+    leave_out_dates,
+    pool_levels,
+)
+from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.base import RatioEstimator
@@ -100,7 +113,8 @@ def check_named(argument: str, tables: Any, known: Sequence[str], where: str) ->
         raise CollectionError(f"{where} has {quote_list(taken)} already; each needs a name of its own. Rename them.")
 
 
-class Samples(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Samples:
     """Tables that were read together.
 
     Attributes
@@ -109,28 +123,60 @@ class Samples(NamedTuple):
         What became of their columns; None if a model that was trained on numbers takes them as they are.
     tables : list of Table
         Encoded.
-    non_overlapping : list of NonOverlapping
-        The columns whose values do not overlap between two tables; they were left out unless they were to be kept.
     given : tuple
         The tables as the user gave them, not copied.
     """
 
     encoding: Encoding | None
     tables: list[Table]
-    non_overlapping: list[NonOverlapping]
     given: tuple[Any, ...] = ()
 
     @property
     def columns(self) -> dict[str | int, tuple[Column, slice]]:
         """What became of each column that is used, and where its features are."""
-        table = self.tables[0]
-        encoding = self.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
-        labels = encoding.names if encoding.is_named else range(len(encoding.used))
+        encoding = self._encoding
+        labels = encoding.names if encoding.is_named else map(int, encoding.names)
         return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
 
+    @property
+    def category_codes(self) -> dict[str | int, NDArray[np.intp]]:
+        """The categories of each such column before rare ones are pooled: of all rows, -1 for what is missing."""
+        return {label: levels.codes for label, levels in self._levels.items()}
 
-def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: ColumnOptions) -> Samples:
-    """Validate tables and encode them alike, and leave out what tells two of them apart by itself.
+    @cached_property
+    def non_overlapping(self) -> list[NonOverlapping]:
+        """The columns that separate the rows of two tables by themselves, those first that separate most."""
+        return find_non_overlapping(self.columns, self.tables, self._levels) if len(self.tables) == 2 else []
+
+    def drop(self, labels: Collection[str | int]) -> "Samples":
+        """Return the tables without some of their columns; with all of them if none would be left."""
+        names = [column.name for label, (column, _) in self.columns.items() if label in labels]
+        return Samples(*leave_out_columns(self._encoding, self.tables, names, DROPPED), self.given)
+
+    @property
+    def _encoding(self) -> Encoding:
+        table = self.tables[0]
+        return self.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
+
+    @cached_property
+    def _levels(self) -> dict[str | int, Levels]:
+        columns = {label: each for label, each in self.columns.items() if each[0].kind == CATEGORY}
+        if not columns:
+            return {}
+        are_raw = len(self.given) == len(self.tables) and not any(isinstance(X, Table) for X in self.given)
+        raws = align_names([as_raw(X) for X in self.given]) if are_raw else []
+        return {
+            label: pool_levels(column.name, raws)
+            if raws and all(column.name in raw.places for raw in raws)
+            else decode_levels(column, np.concatenate([table.numbers[:, place] for table in self.tables]))
+            for label, (column, place) in columns.items()
+        }
+
+
+def read_samples(
+    estimator: RatioEstimator, tables: Mapping[str, Any], options: ColumnOptions, uses_dates: bool = True
+) -> Samples:
+    """Validate tables and encode them alike; dates that say which of two tables came first are left out.
 
     Parameters
     ----------
@@ -140,16 +186,16 @@ def read_samples(estimator: RatioEstimator, tables: Mapping[str, Any], options: 
         By what messages call them.
     options : ColumnOptions
         What the user said about columns.
+    uses_dates : bool
+        Whether other dates are used.
     """
-    rules, given = ColumnRules.of(options), tuple(tables.values())
-    encoding, encoded = estimator._read(tables, rules)
-    # Arrays of numbers are taken as they are.
-    if len(encoded) != 2 or encoding is None or not encoding.is_named or estimator.has_sources:
-        return Samples(encoding, encoded, [], given)
-    first, second = encoded
-    found = find_non_overlapping(encoding, first.numbers, second.numbers)
-    names = [column.column for column in found if column.column not in rules.keep]
-    return Samples(*leave_out_columns(encoding, encoded, names), found, given)
+    rules = ColumnRules.of(options)
+    samples = Samples(*estimator._read(tables, rules), tuple(tables.values()))
+    if samples.encoding is None or estimator.has_sources:
+        return samples
+    numbers = [table.numbers for table in samples.tables]
+    left = leave_out_dates(samples.encoding, samples.tables, numbers, rules.keep, not uses_dates)
+    return Samples(*left, samples.given)
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:

@@ -59,7 +59,7 @@ def outliers(
             lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
         if contamination is None and most_are_outliers(result.is_outlier):
             lines.append("note        most rows are unlike the normal ones; check their columns, units and kind")
-        lines += request.summary(result.samples, ("the normal rows", "the rows to judge"))
+        lines += request.summary(result.samples, ("the normal rows", "the rows to judge"), result.non_overlapping)
         lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
         table = frame.identify_rows(X)
         names = table.get("name", range(X.n_rows))

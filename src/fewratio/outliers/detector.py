@@ -1,7 +1,6 @@
 """Outliers of a batch, given rows that are known to be normal."""
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self, Unpack
@@ -12,8 +11,8 @@ from sklearn.base import OutlierMixin
 
 from fewratio.core.draws import deal, row_order
 from fewratio.core.shapes import Floats
-from fewratio.data.columns import Column, ColumnOptions, ColumnRules
-from fewratio.data.non_overlapping import NonOverlapping, find_non_overlapping, leave_out_columns
+from fewratio.data.columns import Column, ColumnOptions
+from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.data.split_table import split_by_condition
 from fewratio.data.table import Table, make_row
 from fewratio.errors import InputError
@@ -147,7 +146,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             column is not used otherwise.
         **columns
             What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
-            (`fewratio.ColumnOptions`).
+            (`fewratio.ColumnOptions`). Dates are left out unless `keep` names them: later rows have later ones.
 
         Returns
         -------
@@ -160,12 +159,13 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         condition = None
         if normal_if is not None:
             X_inlier, _, condition = split_by_condition(X_inlier, normal_if)
-        encoding, (table,), *_ = inputs.read_samples(estimator or self, {"X_inlier": X_inlier}, columns)
+        samples = inputs.read_samples(estimator or self, {"X_inlier": X_inlier}, columns, uses_dates=False)
+        encoding, (table,) = samples.encoding, samples.tables
         if encoding is not None and condition is not None:
             # Rows that are judged later may have it.
             encoding = replace(encoding, columns=(*encoding.columns, Column(condition, left_out="condition")))
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
-        self._keep, self._reference = ColumnRules.of(columns).keep, table.name
+        self._reference = table.name
         self._remember(encoding, table)
         drawn = for_calibration.permutation(table.n_rows)[: table.n_rows // 2]
         self.calibration_ = np.sort(row_order(self._normals)[drawn])
@@ -252,7 +252,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         return conformal_p_values(*self._calibrate(*self._read_batch(X)))
 
-    def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS, leave_out: Sequence[str] = ()) -> RowExplanation:
+    def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS) -> RowExplanation:
         """Show a row beside its nearest normals.
 
         Distances are between columns in units of the normals' standard deviations (of 1 where a column is constant).
@@ -263,8 +263,6 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             The row.
         n_neighbours : int, default=5
             How many normals to show; fewer if there are fewer.
-        leave_out : sequence of str
-            Columns not to look at, such as those of `non_overlapping`.
 
         Returns
         -------
@@ -282,8 +280,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         table = x if isinstance(x, Table) else self._open(make_row(x), "x")
         if table.n_rows != 1:
             raise InputError(f"x has {table.n_rows} rows; needed is the one to explain. Pass a single row.")
-        normals, row = self._drop(table, leave_out)
-        return explain_row(row.numbers[0], normals.to_numpy(), int(n_neighbours), row.feature_names)
+        return explain_row(table.numbers[0], self._normals, int(n_neighbours), table.feature_names)
 
     def detect(self, X: Any) -> OutlierResult:
         """Score the rows of the batch X, flag the outliers, and give it all as one result, with a picture and a report.
@@ -295,11 +292,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """
         table = self._open(X, "X")
         scored, threshold = self._score_batch(table)
-        apart, rule, encoding = self.non_overlapping(table), self._rule(table.n_rows), self.encoding_
-        if encoding is not None:
-            encoding = encoding.drop([column.column for column in apart])
+        rule = self._rule(table.n_rows)
         meaning = _MEANINGS[rule].format(f"{100 * (self.contamination or self.false_discovery_rate or 0):.3g}%")
-        samples = inputs.Samples(encoding, [table], apart, (X,))
+        samples = inputs.Samples(self.encoding_, [table], (X,))
         return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, self.get_params(deep=False), scored)
 
     def as_pyod(self) -> PyODStyle:
@@ -383,27 +378,15 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return super()._open(X, argument)
 
     def non_overlapping(self, X: Any) -> list[NonOverlapping]:
-        """Give the columns that tell the normals from the batch X by themselves, such as a date; they are not used."""
-        encoding = self.encoding_
-        if encoding is None or not encoding.is_named or self._has_sources():
-            return []
-        found = find_non_overlapping(encoding, self._normals, self._open(X, "X").numbers, is_batch=True)
-        return [column for column in found if column.column not in self._keep]
+        """Give the columns that separate the normals from the batch X by themselves; they count like all others."""
+        table = self._open(X, "X")
+        return inputs.Samples(self.encoding_, [replace(table, numbers=self._normals), table]).non_overlapping
 
     def _read_batch(self, X: Any) -> tuple[Floats, Floats]:
-        """Return the normals and the rows of a batch, without columns that separate them."""
+        """Return the normals and the rows of a batch."""
         table = self._open(X, "X")
-        normals, rows = self._drop(table, [column.column for column in self.non_overlapping(table)])
         # The default works on blocks of rows, which may be in a file; an estimator is fitted to all.
-        return normals.to_numpy(), rows.numbers if self.estimator_ is None else rows.to_numpy()
-
-    def _drop(self, table: Table, columns: Sequence[str]) -> tuple[Table, Table]:
-        """Return the normals and a table without some columns."""
-        normals = replace(table, numbers=self._normals)
-        if self.encoding_ is None or not columns:
-            return normals, table
-        _, (normals, rows) = leave_out_columns(self.encoding_, [normals, table], columns)
-        return normals, rows
+        return self._normals, table.numbers if self.estimator_ is None else table.to_numpy()
 
     def _has_sources(self) -> bool:
         return self.estimator_ is not None and self.estimator_.has_sources

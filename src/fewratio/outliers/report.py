@@ -57,6 +57,8 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     answer = f"{n_outliers} of {n_rows} are outliers. Most anomalous: {', '.join(first)}."
     if not n_outliers:
         answer = f"No outliers were found among {n_rows}."
+    for each in result.non_overlapping:
+        answer += f" {each.separates}: {each.first} in the normal rows, {each.second} in {name}."
     n_normals = len(detector._normals)
     if n_normals < _FEW_NORMALS:
         answer += f" With {write_count(n_normals, 'normal row')} outliers are easily missed; give more if you can."
@@ -65,11 +67,12 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         "rows that are judged together."
     )
     call = command or f"{detector!r}.fit(X_inlier).detect(X).to_html(path)"
+    treatment = column_treatment(result.samples, ("the normal rows", name), result.non_overlapping)
     sections = [
         page.Section("The most anomalous rows", _rank(result, lowest, names, reasons)),
         page.Section("Scores", [page.Text(about), _scores(result)]),
         page.Section("Beside the normal rows", _explain(result, lowest, names, reasons)),
-        page.Section("What was done to the columns", column_treatment(result.samples, ("the normal rows", name))),
+        page.Section("What was done to the columns", treatment),
         page.Section("How this was made", page.describe_making(detector.get_params(deep=False), call, "", ())),
     ]
     return page.Report(f"Outliers of {name}", answer, facts, sections)
@@ -132,15 +135,13 @@ def _scores(result: Any) -> Chart:
 
 
 def _explain(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
-    normals, batch = result.detector._drop(
-        result.samples.tables[0], [column.column for column in result.samples.non_overlapping]
-    )
+    normals, batch = result.detector._normals, result.samples.tables[0]
     features = batch.feature_names or range(batch.n_features)
     places = {feature: place for place, feature in enumerate(features)}
     known = result.detector.row_names_
-    columns = result.samples._replace(tables=[batch]).columns
+    columns = result.samples.columns
     parts = {
-        "known normal": normals.numbers,
+        "known normal": normals,
         "normal": batch.numbers[~result.is_outlier],
         "outlier": batch.numbers[result.is_outlier],
     }
@@ -150,7 +151,7 @@ def _explain(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> 
     distributions = list(by_column(told, list(parts.values())).values())[:_LARGE]
     blocks: list[page.Block] = [page.Charts([each.chart(list(parts)) for each in distributions])]
     for text, row, reason in zip(names[:_EXPLAINED], lowest.tolist(), reasons, strict=False):
-        means = normals.numbers[reason.neighbours].mean(0)
+        means = normals[reason.neighbours].mean(0)
         shown = reason.largest(_HEAT)
         table = [
             [str(column), float(batch.numbers[row, places[column]]), float(means[places[column]]),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count
+from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.estimators import samples as inputs
 from fewratio.outliers.outlier_score import Scores
 from fewratio.outliers.rows import RowExplanation
@@ -36,7 +37,7 @@ class OutlierResult(Reported):
     meaning : str
         What the threshold means, in words.
     samples : Samples
-        The batch, what became of its columns, and which of them tell it from the normals by themselves.
+        The batch, and what became of its columns.
     detector : InlierOutlierDetector
         The detector that made it.
     settings : dict
@@ -67,23 +68,30 @@ class OutlierResult(Reported):
         """Numbers of the rows, the most anomalous first."""
         return np.argsort(self.scores, kind="stable")
 
+    @cached_property
+    def non_overlapping(self) -> list[NonOverlapping]:
+        """The columns that separate the batch from the normals by themselves."""
+        return self.detector.non_overlapping(self.samples.tables[0])
+
     @property
     def row_names(self) -> Sequence[str] | None:
         """What the rows are called, if they have names."""
         return self.samples.tables[0].row_names
 
     def explain(self, row: int) -> RowExplanation:
-        """Show a row of the batch beside its nearest normals, without columns that tell all rows from the normals."""
+        """Show a row of the batch beside its nearest normals."""
         return self.explanations([row])[0]
 
     def explanations(self, rows: Sequence[int]) -> list[RowExplanation]:
         """Show several rows so: one after the other, each would be looked up in a large file."""
-        apart, some = [column.column for column in self.samples.non_overlapping], self.samples.tables[0].take(rows)
-        return [self.detector.explain(some.row(place), leave_out=apart) for place in range(some.n_rows)]
+        some = self.samples.tables[0].take(rows)
+        return [self.detector.explain(some.row(place)) for place in range(some.n_rows)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain numbers, strings and lists."""
-        return make_plain(self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names")
+        return make_plain(
+            self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names", "non_overlapping"
+        )
 
     def plot(self, n_shown: int = 10) -> "Picture":
         """Draw the rows by score, and in what so many of the most anomalous differ from their nearest normals.

@@ -6,10 +6,13 @@ from typing import Any
 from fewratio.core.wording import write_count, write_list
 from fewratio.data.column_kinds import CATEGORY, DATE
 from fewratio.data.columns import Column
+from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.report import page
 
 
-def column_treatment(samples: Any, names: Sequence[str]) -> list[page.Block]:
+def column_treatment(
+    samples: Any, names: Sequence[str], apart: Sequence[NonOverlapping] | None = None
+) -> list[page.Block]:
     """Return a table of all columns and what was done to each.
 
     Parameters
@@ -18,15 +21,17 @@ def column_treatment(samples: Any, names: Sequence[str]) -> list[page.Block]:
         The tables.
     names : sequence of str
         What they are called.
+    apart : sequence of NonOverlapping, optional
+        The columns that separate them; by default those of the samples.
     """
     if samples.encoding is None or not samples.encoding.is_named:
         return [page.Text("All columns hold numbers, and were taken as they are.")]
-    apart = {
-        each.column: ": " + ", ".join(f"{held} in {name}" for held, name in zip(each[1:], names, strict=True))
-        for each in samples.non_overlapping
+    held = {
+        each.column: f"; {each.separates}: {each.first} in {names[0]}, {each.second} in {names[1]}"
+        for each in (samples.non_overlapping if apart is None else apart)
     }
     table = [
-        (column.name, "" if column.left_out else column.kind, _treatment(column) + apart.get(column.name, ""))
+        (column.name, "" if column.left_out else column.kind, _treatment(column) + held.get(column.name, ""))
         for column in samples.encoding.columns
     ]
     return [page.Table("All columns", ("column", "kind", "what was done"), table, len(table) > 20)]

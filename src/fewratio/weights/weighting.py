@@ -11,7 +11,7 @@ from fewratio.core.blocks import in_blocks
 from fewratio.core.draws import deal, draw_rows
 from fewratio.core.shapes import Floats
 from fewratio.data.columns import ColumnOptions
-from fewratio.errors import InputError
+from fewratio.errors import FewRatioWarning, InputError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.classifier import ClassifierRatio
@@ -89,7 +89,8 @@ class WeightResult(Reported):
         if not self._differs:
             return "do not use the weights: at held-out rows they are no better than constant ones"
         if self._is_thin:
-            return "do not use the weights: the samples hardly overlap"
+            why = "; ".join(each.separates for each in self.samples.non_overlapping)
+            return f"do not use the weights: the samples hardly overlap{f' ({why})' * bool(why)}"
         size = self.effective_sample_size
         return (
             f"do not use the weights: their effective sample size is {size:.1f}, and below {_LEAST_SIZE} they add noise"
@@ -221,12 +222,19 @@ def importance_weights(
     result = WeightResult(weights, ratio, n_clipped, samples, *_held_out_gain(model, drawn, rng), settings)
     if result._is_thin:
         n, size = len(result), result.effective_sample_size
-        warnings.warn(
+        names = [str(each.column) for each in samples.non_overlapping]
+        drop = name_parameter("drop", ",".join(names), f"drop={names!r}")
+        advice = (
+            f"To weigh by other columns than those that separate the samples, choose {drop}"
+            if names
+            else ("Get training rows from where the target is, clip the weights, or raise the estimator's alpha")
+        )
+        warning = (
             f"The effective sample size of the {n} rows of X_train is {size:.1f}, and the mean ratio at them is "
             f"{result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to rely on. "
-            "Get training rows from where the target is, clip the weights, or raise the estimator's alpha.",
-            stacklevel=2,
+            f"{advice}."
         )
+        warnings.warn(FewRatioWarning(warning), stacklevel=2)
     return result
 
 
