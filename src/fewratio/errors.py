@@ -46,7 +46,7 @@ def name_parameter(name: str, value: str | None = None, python: str | None = Non
     >>> error.parameter, error.write(lambda name, value: "--permutations")
     ('n_permutations', '--permutations is 3; 19 are needed. Pass more.')
     """
-    shown = name if value is None else f"{name}={value if value in ('', 'True') else repr(value)}"
+    shown = f"{name}={value if value == 'True' else repr(value)}" if value else name
     return f"\x02{name}\x1f{value or ''}\x1f{python or shown}\x03"
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from fewratio.app import app
 from fewratio.changes import command as changes
+from fewratio.core import container
 from fewratio.errors import FewRatioWarning, ParameterError, name_parameter
 from fewratio.outliers import command as outliers
 from fewratio.weights import command as weights
@@ -401,3 +402,53 @@ def test_a_model_takes_no_options_of_columns_in_a_folder(folder, tmp_path):
     done = run(tmp_path, "compare-all", sites, "-m", "m.model", "--drop", "size", *decimal)
     assert done.exit_code == 2
     assert "--drop is given with --model" in done.stderr
+
+
+def test_info_describes_a_reference(tmp_path):
+    path = tmp_path / "a.fewratio"
+    (tmp_path / "a.csv").write_text("x,kind\n1,a\n2,b\n3,a\n4,b\n")
+    assert CliRunner().invoke(app, ["reference", str(tmp_path / "a.csv"), "-o", str(path)]).exit_code == 0
+    done = CliRunner().invoke(app, ["info", str(path)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == [f"reference   4 rows: {path}", "columns     2 columns: 1 number, 1 category"]
+    payload = json.loads(CliRunner().invoke(app, ["info", str(path), "--json"]).stdout)
+    assert payload["n_rows"] == 4
+    assert set(payload) == {"reference", "n_rows", "encoding"}
+
+
+def test_a_reference_of_a_newer_version_is_not_called_damaged(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n2,4\n3,7\n")
+    monkeypatch.setattr(container, "FORMAT_VERSION", container.FORMAT_VERSION + 1)
+    path = str(tmp_path / "a.fewratio")
+    assert CliRunner().invoke(app, ["reference", str(tmp_path / "a.csv"), "-o", path]).exit_code == 0
+    monkeypatch.undo()
+    done = CliRunner().invoke(app, ["compare", path, str(tmp_path / "a.csv")])
+    assert done.exit_code == 2
+    assert "Upgrade fewratio" in done.stderr
+    assert "damaged" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["compare-all", "train"])
+def test_a_column_of_a_folder_may_have_a_comma(tmp_path, verb):
+    folder = tmp_path / "sites"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for site in "abc":
+        cells = "\n".join(f"{x},{y}" for x, y in rng.normal(size=(9, 2)))
+        (folder / f"{site}.csv").write_text(f'"size, in m",y\n{cells}\n')
+    output = ["-o", str(tmp_path / "m.safetensors")] if verb == "train" else []
+    done = CliRunner().invoke(app, [verb, str(folder), "--drop", "size, in m", *output])
+    assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, [verb, str(folder), "--drop", "size,in", *output])
+    assert done.exit_code == 2
+    assert "no column 'size', 'in'" in done.stderr
+
+
+def test_changes_refuse_units_that_segments_do_not_have(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n" + "\n".join(str(row % 7) for row in range(40)))
+    for scale in ("none", "columns"):
+        done = CliRunner().invoke(app, ["changes", str(tmp_path / "a.csv"), "--scale", scale])
+        assert done.exit_code == 2
+        assert "give --window" in done.stderr
+    done = CliRunner().invoke(app, ["changes", str(tmp_path / "a.csv"), "--scale", "none", "--window", "10"])
+    assert done.exit_code == 0, done.output

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewratio import RuLSIF
+from fewratio import RuLSIF, compare_datasets
 from fewratio.data.collection import Collection
 from fewratio.data.columns import Column, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
@@ -379,7 +379,7 @@ def test_options_that_do_not_go_together():
     encoding, _ = encode(pl.DataFrame({"p": [1.0]}))
     with pytest.raises(ParameterError, match="Pass only one of the two"):
         ColumnRules.of(dict(encoding=encoding, drop="p"))
-    with pytest.raises(ParameterError, match="'p' is in categorical= and in numeric="):
+    with pytest.raises(ParameterError, match="'p' is in categorical and in numeric"):
         ColumnRules.of(dict(categorical="p", numeric=["p"]))
     with pytest.raises(ParameterError, match=r"keep is .3.; needed are names"):
         ColumnRules.of(dict(keep=[3]))
@@ -563,6 +563,21 @@ def test_an_id_that_repeats_does_not_name_rows(make):
     "texts", [["1,366.80", "12,000.00"], ["51%", "3.5%"], ["$4", "$1,200"], ["31.01.2024", "1.2.2024"]]
 )
 def test_numbers_and_dates_in_other_forms_are_refused(make, texts):
-    with pytest.raises(InputError, match=r"column 'p' of A looks like .*name it in categorical="):
+    with pytest.raises(InputError, match=r"column 'p' of A looks like .*name it in categorical."):
         encode(make({"p": texts * 3, "x": [0.5] * 6}))
     assert "p=" + texts[0] in encode(make({"p": texts * 3, "x": [0.5] * 6}), categorical="p")[0].feature_names
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ({"permutations": 9}, "Pass n_permutations, as Python calls it."),
+        ({"seed": 1}, "Pass random_state, as Python calls it."),
+        ({"dorp": "x"}, "Pass one of them."),
+        ({"shared": True}, "Pass one of them."),
+    ],
+)
+def test_an_option_of_the_shell_gets_the_name_that_python_has_for_it(option, advice):
+    rows = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(ParameterError, match=f"is no option for columns; .*{advice}"):
+        compare_datasets(rows, rows, **option)

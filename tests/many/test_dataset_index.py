@@ -1,5 +1,7 @@
 """The index of datasets: the neighbours that all pairs give, saved, added to, and of mixed tables."""
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -20,7 +22,7 @@ from fewratio import (
     compare_datasets,
 )
 from fewratio.core.container import read_tensors, write_tensors
-from fewratio.errors import CollectionError
+from fewratio.errors import CollectionError, MissingPackageError
 from fewratio.many import dataset_vectors
 from tests.strategies import quick, seeds
 
@@ -226,3 +228,9 @@ def test_a_file_of_one_vector_per_dataset_is_refused(tmp_path):
 def test_datasets_of_one_and_the_same_row():
     index = DatasetIndex.build({"a": [[1.0, 2.0]], "b": [[1.0, 2.0]]})
     assert index.search([[1.0, 2.0]]).names == ("a", "b")
+
+
+def test_an_index_that_could_not_be_searched_is_not_built(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingPackageError, match="DatasetIndex needs faiss"):
+        DatasetIndex.build([np.ones((3, 2)), np.zeros((3, 2))])

@@ -9,6 +9,7 @@ import pytest
 
 from fewratio import ULSIF, RuLSIF, compare_datasets, importance_weights
 from fewratio.charts.chart import Chart
+from fewratio.errors import ParameterError
 from fewratio.ratio.report import RatioRows
 from fewratio.report import page
 from tests.mixed import mixed
@@ -254,3 +255,10 @@ def test_rows_of_a_ratio_below_1_are_not_called_typical():
     shown = tables(report)
     for name, is_typical in (("A", lambda ratio: ratio > 1), ("B", lambda ratio: ratio < 1)):
         assert all(is_typical(row[1].value) for row in shown[f"The rows most typical of {name}"].rows)
+
+
+def test_a_report_is_not_written_under_the_name_of_a_picture(tmp_path):
+    result = compare_datasets(np.arange(4.0)[:, None], np.arange(5.0)[:, None], n_permutations=19)
+    with pytest.raises(ParameterError, match=r"ends in \.html; pictures come from plot"):
+        result.to_html(tmp_path / "x.png")
+    assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
+from fewratio.errors import ParameterError
 
 if TYPE_CHECKING:
     from fewratio.changes.detection import ChangeResult
@@ -29,6 +30,12 @@ def changes(
 
     Example: fewratio changes sales.csv --time month --report changes.html
     """
+    by_ratio = request.model is not None or window is not None
+    if request.scale is not None and not by_ratio:
+        raise ParameterError(
+            f"--scale is {request.scale!r}, but only windows are compared in units of columns. Leave it out, or give "
+            "--window."
+        )
     with request.open(series) as (tables, estimator):
         import numpy as np
 
@@ -36,7 +43,6 @@ def changes(
         from fewratio.core.wording import quote_list, write_apart, write_count
 
         options = request.options(*tables)
-        by_ratio = request.model is not None or window is not None
         result = detect_changes(
             tables[0],
             window=window,

@@ -128,7 +128,7 @@ class Request:
         """Do the same for a folder of tables, one dataset each; `others` are files that are read as well."""
         from fewratio.data.collection import Collection
 
-        estimator, options = self._estimator(folder, *others), self.options()
+        estimator, options = self._estimator(folder, *others), self.options(folder=folder)
         if self.model is not None and options:
             raise ParameterError(
                 f"--{next(iter(options))} is given with --model, but a model has its own encoding of columns. Leave it "
@@ -138,11 +138,17 @@ class Request:
             options = {"encoding": estimator.encoding_}
         return Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options), estimator
 
-    def options(self, *tables: "RawTable") -> Any:
-        """Return what is said about columns, as Python's functions take it."""
+    def options(self, *tables: "RawTable", folder: Path | None = None) -> Any:
+        """Return what is said about columns, as Python's functions take it; of a folder, the first table counts."""
+        names = ("columns", "drop", "keep", "categorical", "numeric")
+        if folder is not None and any("," in item for name in names for item in getattr(self, name) or ()):
+            from fewratio.data.readers.files import find_table_files, read_with_flags
+
+            first = replace(find_table_files(folder)[0], separator=self.separator, decimal=self.decimal)
+            tables = (read_with_flags(first)[0],)
         known = {label for table in tables for label in table.labels}
         result: dict[str, Any] = {"id": self.id} if self.id is not None else {}
-        for name in ("columns", "drop", "keep", "categorical", "numeric"):
+        for name in names:
             given = getattr(self, name)
             if given:
                 # A name may have a comma.

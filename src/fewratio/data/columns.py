@@ -89,6 +89,14 @@ class ColumnOptions(TypedDict, total=False):
     encoding: Any
 
 
+# Options of the shell that Python calls otherwise, beside counts (--permutations is n_permutations).
+_SHELL_WORDS = {"seed": "random_state", "model": "estimator"}
+
+
+def _is_shell_word(name: str, value: object) -> bool:
+    return name in _SHELL_WORDS or (isinstance(value, int) and not isinstance(value, bool))
+
+
 @dataclass(frozen=True)
 class ColumnRules:
     """The same options, validated, and how columns are read.
@@ -119,9 +127,9 @@ class ColumnRules:
         unknown = sorted(set(given) - ColumnOptions.__annotations__.keys())
         if unknown:
             known = ", ".join(ColumnOptions.__annotations__)
-            raise ParameterError(
-                f"{quote_list(unknown)} is no option for columns; those are {known}. Pass one of them."
-            )
+            meant = [_SHELL_WORDS.get(name) or f"n_{name}" for name in unknown if _is_shell_word(name, given[name])]
+            advice = f"Pass {' and '.join(meant)}, as Python calls it" if meant else "Pass one of them"
+            raise ParameterError(f"{quote_list(unknown)} is no option for columns; those are {known}. {advice}.")
         # An encoding does not say whether dates that order two tables are kept.
         besides = sorted(set(given) - {"encoding", "keep"})
         if "encoding" in given and besides:

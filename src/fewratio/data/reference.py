@@ -12,7 +12,7 @@ from fewratio.core.container import CHECKSUM, KEY, header_text, parse_header, wr
 from fewratio.data import arrow as pa
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable
-from fewratio.errors import DataFileError
+from fewratio.errors import DataFileError, ModelVersionError
 
 SUFFIX = ".fewratio"
 _KIND = "reference"
@@ -41,6 +41,9 @@ def read_encoding(path: Path) -> Encoding | None:
         if metadata.get(CHECKSUM.encode()) != _checksum(table.replace_schema_metadata(None), text):
             raise ValueError("its contents do not match its checksum")
         return Encoding.from_dict(header["encoding"])
+    except ModelVersionError:
+        # Nothing is damaged.
+        raise
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
         found = f"file {str(path)!r} is no reference, or a damaged one ({error})"
         raise DataFileError(f"{found}; needed is what `fewratio reference` wrote. Write it again.") from error

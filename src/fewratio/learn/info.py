@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import JSON, MODEL, Field, Verb
+from fewratio.cli.verb import JSON, Field, Verb
+from fewratio.core.wording import write_count
 
 if TYPE_CHECKING:
+    from fewratio.data.encoding import Encoding
     from fewratio.estimators.closed_form.discriminant_model import Settings
 
 # Rows per sample that a person is told the weight of sources for.
@@ -14,12 +16,16 @@ _SIZES = (1, 3, 5)
 
 
 def info(request: frame.Request, model: Path) -> None:
-    """Describe a model: its columns, parameters and training.
+    """Describe a model: its columns, parameters and training; or the rows and columns of a reference.
 
     Example: fewratio info sites.safetensors
     """
     from fewratio import load_model
+    from fewratio.data.reference import read_encoding
 
+    if (of_reference := read_encoding(model)) is not None:
+        request.deliver(_describe_reference(request, model, of_reference))
+        return
     estimator = load_model(model, "model")
     names = list(getattr(estimator, "feature_names_in_", ()))
     encoding, networks = estimator.encoding_, getattr(estimator, "networks_", [])
@@ -60,6 +66,12 @@ def info(request: frame.Request, model: Path) -> None:
     request.deliver(frame.Answer(lines, payload, {}))
 
 
+def _describe_reference(request: frame.Request, path: Path, encoding: "Encoding") -> frame.Answer:
+    (raw,), _ = request.read(path)
+    lines = [f"reference   {write_count(raw.n_rows, 'row')}: {path}", f"columns     {encoding.summary}"]
+    return frame.Answer(lines, {"reference": str(path), "n_rows": raw.n_rows, "encoding": encoding.to_dict()}, {})
+
+
 def _describe(settings: "Settings") -> str:
     of_cosines = f"{settings.n_components} random features of width {settings.width:.3g}"
     return f"{of_cosines if settings.n_components else 'the columns themselves'}, shrinkage {settings.shrinkage:.3g}"
@@ -87,4 +99,5 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
     return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest{fixed}"]
 
 
-VERB = Verb(info, (Field("model", MODEL.help, Path, is_positional=True, is_required=True), JSON))
+_FILE = "A model that `fewratio train` wrote, or a reference."
+VERB = Verb(info, (Field("model", _FILE, Path, is_positional=True, is_required=True), JSON))

@@ -62,7 +62,7 @@ def train(
     from fewratio.data.collection import Collection
 
     collection = Collection.from_folder(
-        folder, outlier, separator=request.separator, decimal=request.decimal, **request.options()
+        folder, outlier, separator=request.separator, decimal=request.decimal, **request.options(folder=folder)
     )
     estimator = _train(collection, learner, episodes, scale, request.seed, of_networks)
     if not is_first_process():

@@ -22,6 +22,7 @@ from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstima
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import join_parts, make_header, read_source_columns, select_part
 from fewratio.estimators.source_columns import SourceColumns
+from fewratio.lazy import import_home
 from fewratio.many.all_pairs import draw_samples, draw_some
 from fewratio.many.dataset_vectors import DATASETS, DatasetVectors, Kernels, ModelCoordinates, make_searcher
 from fewratio.many.pair_blocks import PairTest
@@ -139,6 +140,8 @@ class DatasetIndex(Stored):
         """
         if n_rows is not None:
             inputs.check_count("n_rows", n_rows)
+        # What searches it; better said now than once the work is done.
+        import_home("faiss", "DatasetIndex")
         if not isinstance(collection, Collection):
             collection = Collection.from_arrays(collection, **columns)
         seed = int(inputs.as_rng(random_state).integers(2**63))

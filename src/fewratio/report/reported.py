@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fewratio.core.arguments import as_path
 from fewratio.core.container import new_file, write_atomically
-from fewratio.errors import MissingPackageError
+from fewratio.errors import MissingPackageError, ParameterError
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -46,7 +47,7 @@ class Reported(ABC):
         Parameters
         ----------
         path : path, optional
-            Where to; an existing file is replaced only once the new one is complete.
+            Where to, a name that ends in .html; an existing file is replaced only once the new one is complete.
 
         Returns
         -------
@@ -55,6 +56,9 @@ class Reported(ABC):
         """
         from fewratio.report.page import render
 
+        if path is not None and as_path(path).suffix.lower() not in (".html", ".htm"):
+            found = f"path is {str(path)!r}, but a report is an HTML file"
+            raise ParameterError(f"{found}. Pass a name that ends in .html; pictures come from plot().save({path!r}).")
         page = render(self._report())
         if path is None:
             return page
