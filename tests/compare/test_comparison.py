@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
-from scipy.stats import norm, rankdata
+from scipy.stats import norm, pearson3, rankdata
 
 from fewratio import ULSIF, Dataset, InputError, MetaRatioEstimator, ParameterError, RuLSIF, compare_datasets
 from fewratio.data.sources.gaussian import gaussian_family
@@ -45,7 +45,8 @@ def plain_statistics(rows, first):
     energy = 2 * mean[0, 1] - mean[0, 0] - mean[1, 1]
     spread = 0.0
     if min(len(first), len(second)) > 1:
-        within = [max(mean[i, i] * len(x) / (len(x) - 1), 2e-16) for i, x in enumerate((first, second))]
+        least = 1e-6 * 2 * np.abs(standard - np.median(standard, axis=0)).sum(1).mean() + 1e-300
+        within = [max(mean[i, i] * len(x) / (len(x) - 1), least) for i, x in enumerate((first, second))]
         spread = abs(np.log(within[0] / within[1]))
     euclidean = cdist(standard, standard)
     width = np.median(euclidean[np.triu_indices(n, 1)]) or euclidean[np.triu_indices(n, 1)].mean() or 1.0
@@ -63,23 +64,60 @@ def plain_statistics(rows, first):
     clipped = np.where(reach > 0, np.clip(rows, middle - reach, middle + reach), rows)
     deviations = clipped.std(0)
     means = contrast @ (clipped / np.where(deviations > 0, deviations, 1))
-    return [energy, (means**2).sum(), ratio, largest, spread]
+    size = np.sqrt(n_first * len(second) / n)
+    x = rankdata(rows, axis=0) * 2 / n - 1 / n - 1
+    several = [np.ptp(x[:, j]) > 0 and len(np.unique(x[:, j])) > 2 for j in range(x.shape[1])]
+    x = x[:, several]
+    shape = np.concatenate([standardised(5 * x**3 - 3 * x), standardised(35 * x**4 - 30 * x**2)], axis=1)
+    middle = standardised(scores.clip(-2.5, 2.5))
+    pairs = combinations(range(rows.shape[1]), 2)
+    products = np.array([size * contrast @ standardised(middle[:, [i]] * middle[:, [j]])[:, 0] for i, j in pairs])
+    return [
+        energy,
+        (means**2).sum(),
+        ratio,
+        size * largest,
+        spread,
+        np.abs(products).max(initial=0),
+        (products**2).sum(),
+        size * np.abs(contrast @ shape).max(initial=0),
+    ]
+
+
+def standardised(features):
+    deviations = features.std(0)
+    return (features - features.mean(0)) / np.where(deviations > 1e-9, deviations, np.inf)
+
+
+def plain_tails(values):
+    """The tails of a statistic over all permutations, by SciPy's distributions, one permutation at a time."""
+    close = 1e-6 * np.abs(values).max()
+    tails = np.ones(len(values))
+    for i, value in enumerate(values):
+        others = values[np.abs(values - value) > close]
+        if len(others) and values.std() > close:
+            deviation = max(others.std(), 1e-6 * values.std())
+            skewness = ((others - others.mean()) ** 3).mean() / deviation**3
+            z = (value - others.mean()) / deviation
+            tail = pearson3.sf(z, skewness) if abs(skewness) > 1e-3 else norm.sf(z)
+            tails[i] = np.clip(tail, (values >= value - close).mean() ** 2, 1)
+    return tails
 
 
 def brute_force(A, B, estimator=None):
-    """The p-value over all permutations, one after the other, with counts in place of sorted ranks; the statistic."""
-    rows, weights = np.concatenate([A, B]), [4, 5, 2, 3, 2]
+    """The p-value over all permutations, one after the other; the statistic."""
+    rows, weights = np.concatenate([A, B]), [4, 8, 2, 3, 2, 1, 1, 1]
     dealt = [list(a) for a in combinations(range(len(rows)), len(A))]
     table = np.array([plain_statistics(rows, first) for first in dealt])
     if estimator is not None:
         others = [sorted(set(range(len(rows))) - set(first)) for first in dealt]
         pairs = zip(dealt, others, strict=True)
         own = [divergence(estimator, rows[first], rows[second]) for first, second in pairs]
-        table, weights = np.column_stack([table, own]), [*weights, sum(weights)]
-    least = table - 1e-6 * np.abs(table).max(0)
-    p_values = (table[None] >= least[:, None]).mean(1)
-    evidence = (weights / p_values).sum(1) / sum(weights)
-    return (evidence >= evidence[0] * (1 - 1e-6)).mean(), np.log10(evidence[0])
+        table, weights = np.column_stack([table, own]), [*weights, 22]
+    evidence = sum(weight / plain_tails(column) for weight, column in zip(weights, table.T, strict=True)) / sum(weights)
+    return (np.log10(evidence) >= np.log10(evidence[0]) - 1e-6 * np.abs(np.log10(evidence)).max()).mean(), np.log10(
+        evidence[0]
+    )
 
 
 # ---------------------------------------------------------------- the test

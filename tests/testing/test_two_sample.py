@@ -1,26 +1,105 @@
-"""The two-sample test by itself: how often it finds a difference by chance."""
+"""The two-sample test by itself: how often it finds a difference by chance, and what it finds."""
 
 import numpy as np
 import pytest
 
-from fewratio.testing.two_sample import select_rows, two_sample_test
+from fewratio.testing import two_sample
+from fewratio.testing.two_sample import two_sample_test
 from tests.levels import LEVEL, N_DRAWS, assert_level_is_kept
 
 LAWS = {
     "heavy tails": lambda rng, n: rng.standard_t(2, (n, 2)),
     "few values": lambda rng, n: rng.integers(0, 3, (n, 2)).astype(float),
+    "categories": lambda rng, n: np.eye(2)[rng.integers(0, 2, n)],
 }
+
+
+def run(A, B, n_permutations=199, seed=0, columns=None, **given):
+    rows, is_first = np.concatenate([A, B]), np.arange(len(A) + len(B)) < len(A)
+    columns = columns or [slice(j, j + 1) for j in range(rows.shape[1])]
+    rng = np.random.default_rng(seed)
+    return two_sample_test(rows, is_first, columns, n_permutations, rng, with_contributions=False, **given)
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_level_is_kept(law):
     rejections = []
-    is_first = np.arange(19) < 12
+    for seed in range(N_DRAWS):
+        rows = LAWS[law](np.random.default_rng(seed), 19)
+        columns = [slice(0, 2)] if law == "categories" else None
+        rejections.append(run(rows[:12], rows[12:], 19, seed, columns).p_value <= LEVEL)
+    assert_level_is_kept(rejections)
+
+
+def test_the_level_is_kept_by_groups_of_rows(monkeypatch):
+    monkeypatch.setattr(two_sample, "_OF_SMALLER", 6)
+    monkeypatch.setattr(two_sample, "_MAX_KERNEL_ROWS", 40)
+    rejections = []
     for seed in range(N_DRAWS):
         rng = np.random.default_rng(seed)
-        rows = LAWS[law](rng, 19)
-        used = select_rows(rows, is_first, rng)
-        columns = [slice(0, 1), slice(1, 2)]
-        found = two_sample_test(rows[used], is_first[used], columns, 19, rng, with_contributions=False)
+        rows, levels = rng.standard_t(2, (75, 2)), {1: rng.integers(-1, 20, 75)}
+        found = run(rows[:25], rows[25:], 19, seed, levels=levels)
+        assert (found.n_tested, found.n_in_kernels) == ((24, 48), (12, 24))
         rejections.append(found.p_value <= LEVEL)
     assert_level_is_kept(rejections)
+
+
+# ---------------------------------------------------------------- what is found
+
+
+def correlated(rng, n, d, correlation):
+    rows = rng.normal(size=(n, d))
+    rows[:, 1] = correlation * rows[:, 0] + (1 - correlation**2) ** 0.5 * rows[:, 1]
+    return rows
+
+
+@pytest.mark.parametrize("d", [10, 20, 70])
+def test_a_changed_relation_of_two_columns_is_found(d):
+    rng = np.random.default_rng(d)
+    found = run(correlated(rng, 50, d, 0.7), correlated(rng, 50, d, -0.7))
+    assert found.p_value <= 0.01
+
+
+def test_one_statistic_alone_can_give_the_smallest_p_value():
+    rng = np.random.default_rng(0)
+    found = run(correlated(rng, 40, 5, 0.9), correlated(rng, 40, 5, -0.9))
+    assert found.p_value == found.smallest_p_value == 1 / 200
+    assert found.p_values["difference of means"] > 0.05
+
+
+def test_a_column_of_another_shape_is_found_and_named():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(100, 4)), rng.normal(size=(100, 4))
+    B[:, 2] = 0.95 * rng.choice([-1, 1], 100) + 0.3 * rng.normal(size=100)
+    found = run(A, B)
+    assert found.p_value <= 0.01
+    assert np.flatnonzero(found.column_p_values <= 0.05).tolist() == [2]
+
+
+def test_categories_are_compared_before_rare_ones_are_pooled():
+    rng = np.random.default_rng(0)
+    # Forty categories of which neither sample has those of the other; what is encoded has them all as one.
+    levels = np.concatenate([rng.integers(0, 20, 60), rng.integers(20, 40, 60)])
+    rows = np.c_[np.ones(120), rng.normal(size=(120, 5))]
+    assert run(rows[:60], rows[60:]).p_value > 0.05
+    found = run(rows[:60], rows[60:], levels={0: levels})
+    assert found.p_value == found.column_p_values[0] == 1 / 200
+
+
+def test_all_rows_have_a_say():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(20_500, 3)), rng.normal(size=(30_100, 3))
+    B[:, 1] += 0.05
+    found = run(A, B)
+    # Groups of twenty rows.
+    assert found.n_tested == (20_500, 30_100)
+    assert sum(found.n_in_kernels) <= 10_000
+    assert found.p_value == found.column_p_values[1] == 1 / 200
+
+
+def test_groups_of_rows_depend_on_neither_the_order_of_rows_nor_of_samples():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(2_100, 2)), rng.normal(size=(2_300, 2)) + 0.05
+    first, second = run(A, B, 49), run(rng.permutation(B), rng.permutation(A), 49)
+    np.testing.assert_allclose(first.null_distribution, second.null_distribution, rtol=1e-9)
+    assert (first.n_tested, second.n_tested) == ((2_100, 2_300), (2_300, 2_100))

@@ -272,9 +272,8 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield f"p-value     {result.p_value:.4g} ({permutations}): {verdict}"
     if result.rest:
         yield f"            {result.rest}"
-    if sum(result.n_tested) < len(result.ratios_a) + len(result.ratios_b):
-        n_a, n_b = result.n_tested
-        yield f"rows used   {n_a} of {a} and {n_b} of {b}, drawn at random, for p-values and divergence"
+    if result.rows_used is not None:
+        yield f"rows used   {result.rows_used}, drawn at random, for p-values"
     named = [each for each in result.columns if each.p_value is None or each.p_value <= frame.LEVEL]
     if named:
         yield from _differences(result, named)

@@ -60,15 +60,16 @@ class ComparisonResult(Reported):
     p_value : float or None
         The chance of a difference as large if both samples are of one distribution; None if no test was asked for.
     statistic : float or None
-        What is tested: minus the decimal logarithm of the weighted harmonic mean of the p-values of several statistics.
+        What is tested: minus the decimal logarithm of the weighted harmonic mean of the tails of several statistics.
     null_distribution : ndarray of shape (n_permutations,)
         The statistic of the permutations.
     is_enumerated : bool
         Whether those are all permutations there are.
     p_values : dict of str to float
         The p-value of each statistic by itself. The smallest of them is no p-value of the comparison.
-    n_tested : (int, int)
-        How many rows of either sample the test and the divergence used: all, unless there are many.
+    n_tested, n_in_kernels : (int, int)
+        How many rows of either sample the test used. Means, of values, ranks, products and categories, use all rows, or
+        nearly all; kernels (energy distance, density ratio, spread) use fewer where there are many.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
         The ratio A/B at the rows of either sample. At alpha = 0.5 the mean of what the fits in both directions say.
     remote_a, remote_b : bool ndarray of shape (n_a,) and (n_b,)
@@ -107,6 +108,7 @@ class ComparisonResult(Reported):
     is_enumerated: bool
     p_values: dict[str, float]
     n_tested: tuple[int, int]
+    n_in_kernels: tuple[int, int]
     ratios_a: Floats
     ratios_b: Floats
     remote_a: NDArray[np.bool_]
@@ -142,6 +144,19 @@ class ComparisonResult(Reported):
     def smallest_p_value(self) -> float | None:
         """What the p-value of samples that have nothing in common would be; None if no test was asked for."""
         return None if self._test is None else self._test.smallest_p_value
+
+    @property
+    def rows_used(self) -> str | None:
+        """How many rows the test used, in words; None if all."""
+        sizes = len(self.ratios_a), len(self.ratios_b)
+        if self._test is None or self.n_in_kernels == sizes:
+            return None
+        tested, in_kernels = (
+            f"{n_a:,} of {self.names[0]} and {n_b:,} of {self.names[1]}"
+            for n_a, n_b in (self.n_tested, self.n_in_kernels)
+        )
+        tested = "all rows" if self.n_tested == sizes else tested
+        return tested if self.n_in_kernels == self.n_tested else f"{tested}; for distances and kernels {in_kernels}"
 
     @property
     def caution(self) -> str | None:
@@ -199,7 +214,7 @@ class ComparisonResult(Reported):
         """Return everything as plain numbers, strings and lists."""
         counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": self.n_permutations}
         divergences = make_plain(self, "names", "divergence", "forward", "backward", "interval", "max_divergence")
-        test = make_plain(self, "p_value", "statistic", "p_values", "n_tested", "is_enumerated")
+        test = make_plain(self, "p_value", "statistic", "p_values", "n_tested", "n_in_kernels", "is_enumerated")
         test |= make_plain(self, "paired_rows", "n_unpaired") if self.paired_rows is not None else {}
         rows = make_plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
         row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
@@ -285,11 +300,13 @@ def compare_datasets(
 ) -> ComparisonResult:
     """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
 
-    The p-value is that of a permutation test, exact at any size: the rows of both are dealt anew to two samples of the
-    same sizes, and all statistics are computed again. They are the energy distance, the difference of the means of all
-    columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means, ranks
-    or spread), and the difference of the spread of all columns together; the statistic of an estimator that is given is
-    one more. Each is ranked among the permutations, and the weighted harmonic mean of the ranks is tested.
+    The p-value is that of a permutation test, exact at any size: the rows of both are divided again into two samples of
+    the same sizes, and all statistics are computed again. They are the energy distance, the difference of the means of
+    all columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means,
+    ranks or spread), the spread of all columns together, products of two columns (their relation), the shape of a
+    single column, and chi-square of categories; the divergence of an estimator that is given is one more. Each becomes
+    a chance, by its moments over the other permutations, and the weighted harmonic mean of these chances is ranked
+    among the permutations.
 
     Parameters
     ----------
@@ -337,8 +354,9 @@ def compare_datasets(
     Without an `estimator`, the classifier is evaluated on the rows that it was fitted to and on rows that were held
     out, and there is a 90 % interval (docs/guides/uncertainty.md says how often it held).
 
-    Past 10,000 rows of both samples together (fewer if there are more than 800 columns), test and divergence use a
-    random part of them, `n_tested`.
+    Where both samples have 2,000 rows or more, the test permutes random groups of rows, about 1,000 of the smaller
+    sample, and so uses nearly all rows (`n_tested`). The statistics of kernels use at most 10,000 rows
+    (`n_in_kernels`), and so does the divergence.
 
     Examples
     --------
@@ -387,9 +405,8 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
     check_squares(rows)
     test = None
     if n_permutations:
-        together = None if numbers is None else numbers[used]
         tested = model._for_many_pairs() if is_given else None
-        test = _run_test(samples, rows, marks, together, n_permutations, for_permutations, tested, progress)
+        test = _run_test(samples, pooled, is_first, numbers, n_permutations, for_permutations, tested, progress)
     fit_ab, fit_ba, ratios, reverse = _fit_both_ways(model, pooled, is_first, used)
     forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None
     # Far from all others: both ratios are small, though one of them should not be.
@@ -417,7 +434,8 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
         null_distribution=np.empty(0) if test is None else test.null_distribution,
         is_enumerated=test is not None and test.is_enumerated,
         p_values={} if test is None else test.p_values,
-        n_tested=(int(marks.sum()), int((~marks).sum())),
+        n_tested=(0, 0) if test is None else test.n_tested,
+        n_in_kernels=(0, 0) if test is None else test.n_in_kernels,
         ratios_a=ratios[is_first],
         ratios_b=ratios[~is_first],
         remote_a=is_remote[is_first],
@@ -457,7 +475,9 @@ def _run_test(
         )
     show = False if estimator is None and progress is None else progress
     with progress_bar(exchange.count_used(n_permutations), "permutations", show) as report:
-        return two_sample_test(rows, marks, columns, n_permutations, rng, blocks, estimator, report)
+        return two_sample_test(
+            rows, marks, columns, n_permutations, rng, blocks=blocks, estimator=estimator, report=report
+        )
 
 
 def _fit_both_ways(

@@ -94,8 +94,8 @@ def _facts(result: Any) -> dict[str, str]:
     if result.p_value is not None:
         which = "all " if result.is_enumerated else ""
         facts["Test"] = f"p = {result.p_value:.3g}, from {which}{result.n_permutations} permutations"
-    if sum(result.n_tested) < sum(sizes):
-        facts["Rows used"] = f"{result.n_tested[0]} and {result.n_tested[1]}, drawn at random, for test and divergence"
+    if result.rows_used is not None:
+        facts["Rows used"] = f"{result.rows_used}, drawn at random, for p-values"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):

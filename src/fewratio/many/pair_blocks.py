@@ -17,7 +17,7 @@ from fewratio.core.threads import one_thread
 from fewratio.errors import ModelFileError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.testing.permutations import compute_divergences
-from fewratio.testing.two_sample import select_rows, two_sample_test
+from fewratio.testing.two_sample import two_sample_test
 
 # Rows of one side of a block: as many as an estimator with a kernel can hold all distances of. And their values: 8 MB.
 _SIDE_ROWS = 2**9
@@ -89,8 +89,6 @@ class PairTest(NamedTuple):
         """Test the two datasets of a pair."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=pair))
         rows, is_first = np.concatenate([first, second]), np.repeat([True, False], [len(first), len(second)])
-        used = select_rows(rows, is_first, rng)
-        rows, is_first = rows[used], is_first[used]
         return two_sample_test(
             rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator, with_contributions=False
         ).p_value

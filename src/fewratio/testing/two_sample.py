@@ -1,17 +1,19 @@
 """The two-sample test: several statistics over the same permutations, combined into one exact p-value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist
-from scipy.special import ndtri
+from scipy.special import gammainc, gammaincc, ndtr, ndtri
 from scipy.stats import rankdata
 
 from fewratio.core.arrays import real_deviation
-from fewratio.core.blocks import BLOCK_VALUES
+from fewratio.core.blocks import BLOCK_VALUES, row_blocks
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats, Numbers
@@ -21,16 +23,28 @@ from fewratio.progress import OnStep
 from fewratio.testing.permutations import ROUNDING, Exchange, compute_divergences
 
 # How much each statistic counts (docs/decisions/0009).
-_COLUMNS = "largest difference of a column"
-WEIGHTS = {"energy distance": 4.0, "difference of means": 5.0, "density ratio": 2.0, _COLUMNS: 3.0, "spread": 2.0}
+WEIGHTS = {
+    "energy distance": 4.0,
+    "difference of means": 8.0,
+    "density ratio": 2.0,
+    "largest difference of a column": 3.0,
+    "spread": 2.0,
+    "largest difference of a product": 1.0,
+    "difference of products": 1.0,
+    "shape": 1.0,
+    "categories": 4.0,
+}
 # Where values are clipped of which means are taken: in robust deviations from the median.
 _FAR = 2.5
-# Rows that are tested with: no more than that, and no more than make so many values, but so many in any case.
-_MAX_ROWS, _MAX_VALUES, _MIN_ROWS = 10_000, 2**23, 200
-# Kernels of more rows than that are approximated from the kernels with so many of them (Nystrom).
-_MAX_CENTRES = 500
+# Units that are permuted: groups of rows, so many of the smaller sample; no more than so many together, and no more
+# than make so many values, but so many in any case.
+_OF_SMALLER, _MAX_UNITS, _MAX_VALUES, _MIN_UNITS = 1_000, 10_000, 2**23, 200
+# Kernels use so many rows, and are approximated from the kernels with so many of them (Nystrom).
+_MAX_KERNEL_ROWS, _MAX_CENTRES = 10_000, 500
 # The ratio's kernel: its width in median distances, and its regulariser.
 _WIDTH, _REG = 0.5, 0.01
+# Pairs of features whose products are compared: all pairs of 60 columns.
+_MAX_PAIRS = 1_770
 # Columns among which the joint difference is divided: the strongest.
 _SHARED_AMONG = 200
 
@@ -42,7 +56,7 @@ class TwoSampleTest:
     Attributes
     ----------
     statistic : float
-        Minus the decimal logarithm of the weighted harmonic mean of the statistics' own p-values.
+        Minus the decimal logarithm of the weighted harmonic mean of the statistics' tails.
     null_distribution : ndarray of shape (n_permutations,)
         The same of the permutations: all of them if `is_enumerated`, the observed one among them, else drawn ones.
     is_enumerated : bool
@@ -57,6 +71,8 @@ class TwoSampleTest:
         The share of permutations in which any column differs as much as this one does: adjusted for all columns.
     column_contributions : ndarray of shape (n_columns,)
         Each column's share of the joint difference (`_contributions`); zeros where not asked for.
+    n_tested, n_in_kernels : (int, int)
+        Rows of either sample that means use, and that the statistics of kernels use.
     """
 
     statistic: float
@@ -67,6 +83,8 @@ class TwoSampleTest:
     smallest_p_value: float
     column_p_values: Floats
     column_contributions: Floats
+    n_tested: tuple[int, int]
+    n_in_kernels: tuple[int, int]
 
 
 def select_rows(
@@ -77,25 +95,27 @@ def select_rows(
     They come in an order that depends on the rows alone, and what is drawn too: neither the order of rows and columns,
     nor units, nor which sample is called the first has a say.
     """
-    most = min(max(_MAX_VALUES // rows.shape[1], _MIN_ROWS), _MAX_ROWS)
-    order = row_order(rows)
+    most, order = _most_units(rows), row_order(rows)
     if len(order) <= most:
         return order
     if pairs is not None:
         # In the order in which their first rows come.
         ordered = np.array(list(dict.fromkeys(pairs[order].tolist())))
         return order[np.isin(pairs[order], rng.choice(ordered, most // 2, replace=False))]
-    samples = [order[is_first[order]], order[~is_first[order]]]
-    samples.sort(key=lambda sample: (len(sample), sample[0] != order[0]))
+    samples = _smaller_first(order, is_first)
     n_small = min(len(samples[0]), most // 2)
     drawn = [rng.choice(sample, n, replace=False) for sample, n in zip(samples, (n_small, most - n_small), strict=True)]
     return order[np.isin(order, np.concatenate(drawn))]
 
 
-def mark_smaller(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark the smaller sample, or of two equal ones that with the first row, no matter which is called the first."""
-    more = 2 * int(is_first.sum()) - len(is_first)
-    return is_first if more < 0 or (more == 0 and is_first[0]) else ~is_first
+def _most_units(rows: Floats) -> int:
+    return min(max(_MAX_VALUES // rows.shape[1], _MIN_UNITS), _MAX_UNITS)
+
+
+def _smaller_first(order: Numbers, is_first: NDArray[np.bool_]) -> list[Numbers]:
+    """Divide rows by their samples, the smaller one first, or of two equal ones that with the first row."""
+    samples = [order[is_first[order]], order[~is_first[order]]]
+    return sorted(samples, key=lambda sample: (len(sample), sample[0] != order[0]))
 
 
 def make_exchange(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[Exchange, Numbers]:
@@ -119,28 +139,115 @@ def make_exchange(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[
     return Exchange(tuple(sizes.tolist()), tuple(counts.tolist())), np.argsort(order)
 
 
+class _Units(NamedTuple):
+    """What is permuted: rows, or groups of rows.
+
+    Attributes
+    ----------
+    used : int ndarray of shape (n_used,)
+        The numbers of the rows that are used, those of a unit one after the other.
+    starts : int ndarray of shape (n_units,)
+        Where each unit begins among them.
+    is_first : bool ndarray of shape (n_units,)
+        Which units are in the smaller sample.
+    exchange : Exchange
+    """
+
+    used: Numbers
+    starts: Numbers
+    is_first: NDArray[np.bool_]
+    exchange: Exchange
+
+    @classmethod
+    def of(
+        cls, rows: Floats, is_first: NDArray[np.bool_], blocks: Numbers | None, rng: np.random.Generator
+    ) -> "_Units":
+        """Make units of all rows, or of nearly all: of many rows, groups of one size that are made by chance.
+
+        Only the labels and chance say what is in a group, so groups are as exchangeable as rows are. Their size is set
+        by the smaller sample; what is left over is not used. Nothing depends on the order of rows, columns or samples.
+        """
+        if blocks is not None:
+            is_paired = (np.bincount(blocks, is_first) == 1).all() and (np.bincount(blocks) == 2).all()
+            used = select_rows(rows, is_first, rng, blocks if is_paired else None)
+            marks = mark_smaller(is_first[used])
+            exchange, unit = make_exchange(marks, blocks[used])
+            order = np.argsort(unit, kind="stable")
+            starts = np.searchsorted(unit[order], np.arange(unit.max() + 1))
+            return cls(used[order], starts, marks[order][starts], exchange)
+        most, order = _most_units(rows), row_order(rows)
+        samples = _smaller_first(order, is_first)
+        size = max(1, len(samples[0]) // min(_OF_SMALLER, most // 2))
+        n_small = min(len(samples[0]) // size, most // 2)
+        counts = n_small, min(len(samples[1]) // size, most - n_small)
+        if size > 1 or sum(counts) < len(order):
+            samples = [rng.permutation(each)[: size * n] for each, n in zip(samples, counts, strict=True)]
+        used = np.concatenate(samples)
+        marks = np.arange(sum(counts)) < counts[0]
+        if size == 1:
+            # In the order of the rows alone, not of their samples.
+            place = np.argsort(np.argsort(order)[used])
+            used, marks = used[place], marks[place]
+        return cls(used, np.arange(0, len(used), size), marks, Exchange((len(marks),), (counts[0],)))
+
+    @property
+    def sizes(self) -> Numbers:
+        """How many rows each unit has."""
+        return np.diff(np.append(self.starts, len(self.used)))
+
+    def some(self, most: int) -> tuple["_Units", Numbers]:
+        """Give the same units, each with its first rows alone, at most so many together; and these rows' places."""
+        kept = np.minimum(self.sizes, max(1, most // len(self.starts))) if len(self.used) > most else self.sizes
+        starts = np.cumsum(kept) - kept
+        places = np.arange(kept.sum()) - np.repeat(starts - self.starts, kept)
+        return self._replace(used=self.used[places], starts=starts), places
+
+    def sum_rows(self, features: Floats) -> Floats:
+        """Sum features of rows, the rows along the last axis, over each unit."""
+        if len(self.starts) == len(self.used):
+            return features
+        size = len(self.used) // len(self.starts)
+        if (self.sizes == size).all():
+            return features.reshape(*features.shape[:-1], -1, size).sum(-1)
+        return np.add.reduceat(features, self.starts, axis=-1)
+
+    def count_rows(self, is_first: NDArray[np.bool_]) -> tuple[int, int]:
+        """Count the rows of the first sample and of the second."""
+        n_first = int(is_first[self.used].sum())
+        return n_first, len(self.used) - n_first
+
+
+def mark_smaller(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the smaller sample, or of two equal ones that with the first row, no matter which is called the first."""
+    more = 2 * int(is_first.sum()) - len(is_first)
+    return is_first if more < 0 or (more == 0 and is_first[0]) else ~is_first
+
+
 def two_sample_test(
     rows: Floats,
     is_first: NDArray[np.bool_],
     columns: Sequence[slice],
     n_permutations: int,
     rng: np.random.Generator,
+    *,
     blocks: Numbers | None = None,
+    levels: Mapping[int, Numbers] | None = None,
     estimator: RatioEstimator | None = None,
     report: OnStep = lambda step, loss: None,
     with_contributions: bool = True,
 ) -> TwoSampleTest:
     """Test whether two samples are of one distribution.
 
-    Every statistic is computed for the observed samples and for all permutations. Its rank among them is its own
-    p-value, of the observed samples and of every permutation alike; the weighted harmonic mean of these p-values is the
-    statistic that is tested. Whatever else the statistics use, units and kernel widths, is a function of the rows
-    together, so the test is exact at any size.
+    Every statistic is computed for the observed samples and for all permutations. Of each comes a tail: the chance of a
+    value as large by a Pearson type III distribution with the mean, variance and skewness of the other permutations.
+    The weighted harmonic mean of the tails is ranked among the permutations. Tails are treated alike for the observed
+    samples and for every permutation, and whatever else the statistics use, units and kernel widths, is a function of
+    the rows together; so the test is exact at any size.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Both samples, in the order of `select_rows`.
+        Both samples.
     is_first : bool ndarray of shape (n,)
         Which rows are in the first one.
     columns : sequence of slice
@@ -150,6 +257,8 @@ def two_sample_test(
     rng : numpy Generator
     blocks : int ndarray of shape (n,), optional
         Blocks of rows, see `make_exchange`.
+    levels : mapping of int to int ndarray of shape (n,), optional
+        Of columns that are categories, by their numbers, the number of each row's category; -1 for what is missing.
     estimator : RatioEstimator, optional
         Its divergence becomes one more statistic, which counts as much as all others together.
     report : callable
@@ -157,45 +266,63 @@ def two_sample_test(
     with_contributions : bool
         Whether to give `column_contributions`: of few rows that takes longer than the test.
     """
-    marked = mark_smaller(is_first)
-    exchange, unit = make_exchange(marked, blocks)
-    statistics = _Statistics.of(rows, columns, rng)
-    weights = WEIGHTS | ({} if estimator is None else {"estimator": sum(WEIGHTS.values())})
+    units = _Units.of(rows, is_first, blocks, rng)
+    in_kernels, kept = units.some(_MAX_KERNEL_ROWS)
+    statistics = _Statistics.of(rows, columns, levels or {}, units, in_kernels, kept, rng)
+    exchange, n_units = units.exchange, len(units.starts)
+    unit_of = np.repeat(np.arange(n_units), in_kernels.sizes)
     is_enumerated = exchange.is_enumerated(n_permutations)
     every = exchange.enumerate_all() if is_enumerated else None
     total = exchange.count_used(n_permutations)
     # A user's estimator may take long: smaller blocks, so that there is progress to see.
     most = BLOCK_VALUES if estimator is None else BLOCK_VALUES // 64
-    step = max(1, most // max(len(rows), statistics.marginal.shape[1]))
-    found, observed = [], np.empty(0)
+    step = max(1, most // max(n_units, statistics.n_features))
+    found, found_levels, observed = [], [], np.empty(0)
     for start in range(0, total, step):
         n_block = min(step, total - start)
-        members = (exchange.draw(n_block, rng) if every is None else every[start : start + n_block])[:, unit]
+        members = exchange.draw(n_block, rng) if every is None else every[start : start + n_block]
         if start == 0:
             # The observed samples are computed as the others are.
-            members = np.concatenate([marked[None], members])
-        values, of_columns = statistics(members)
+            members = np.concatenate([units.is_first[None], members])
+        values, of_columns, of_levels = statistics(members)
         if estimator is not None:
-            values = np.concatenate([values, _divergences(estimator, rows, members)[:, None]], axis=1)
+            divergences = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
+            values["estimator"] = divergences
         observed = of_columns[0] if start == 0 else observed
-        found.append(values)
+        values["any column"] = of_columns.max(1)
+        found.append(np.stack(list(values.values()), axis=1))
+        found_levels.append(of_levels)
         report(start + n_block, None)
-    values = np.concatenate(found)
-    p_values = np.stack([_p_values(each, is_enumerated) for each in values.T], axis=1)
-    shares = np.array(list(weights.values())) / sum(weights.values())
-    combined = np.log10((shares / p_values).sum(1))
-    largest = values[:, list(weights).index(_COLUMNS)]
+    values = dict(zip(values, np.concatenate(found).T, strict=True))
+    any_column, of_levels = values.pop("any column"), np.concatenate(found_levels)
+    if of_levels.shape[1]:
+        tails = np.stack([_tails(each, is_enumerated) for each in of_levels.T], axis=1)
+        values["categories"] = np.log10((1 / tails).mean(1))
+        # As a number of deviations, as the other differences of columns are.
+        deviations = -ndtri(tails / 2)
+        any_column = np.maximum(any_column, deviations.max(1))
+        numbers = list(statistics.level_columns)
+        observed[numbers] = np.maximum(observed[numbers], deviations[0])
+    weights = {name: WEIGHTS[name] for name in values if name in WEIGHTS}
+    weights |= {name: sum(weights.values()) for name in values if name not in weights}
+    shares = np.array([weights[name] for name in values]) / sum(weights.values())
+    p_values = {name: float(_p_values(each, is_enumerated)[0]) for name, each in values.items()}
+    combined = np.log10(
+        sum(share / _tails(each, is_enumerated) for share, each in zip(shares, values.values(), strict=True))
+    )
     return TwoSampleTest(
         statistic=float(combined[0]),
         null_distribution=combined[1:],
         is_enumerated=is_enumerated,
         p_value=float(_p_values(combined, is_enumerated)[0]),
-        p_values=dict(zip(weights, p_values[0].tolist(), strict=True)),
+        p_values=p_values,
         smallest_p_value=exchange.smallest_p_value(n_permutations),
-        column_p_values=_p_values(np.append(observed, largest), is_enumerated, len(observed))[: len(observed)],
-        column_contributions=_contributions(statistics, marked, observed)
+        column_p_values=_p_values(np.append(observed, any_column), is_enumerated, len(observed))[: len(observed)],
+        column_contributions=_contributions(statistics.of_rows, statistics.starts, units.is_first[unit_of], observed)
         if with_contributions
         else np.zeros(len(observed)),
+        n_tested=units.count_rows(is_first),
+        n_in_kernels=in_kernels.count_rows(is_first),
     )
 
 
@@ -216,6 +343,39 @@ def _p_values(statistics: Floats, is_enumerated: bool, n_others: int = 0) -> Flo
     return (len(reference) - np.searchsorted(reference, least)) / len(reference)
 
 
+def _tails(statistic: Floats, is_enumerated: bool) -> Floats:
+    """Give the chance of a value as large as each by a Pearson type III distribution with the moments of the others.
+
+    A permutation and those that are equal to it, as the one with the samples' names exchanged is, are left out of the
+    moments: a far value would hide itself. So many permutations cannot show a chance below the square of the rank.
+    """
+    ranks = _p_values(statistic, is_enumerated)
+    reference = np.sort(statistic[int(is_enumerated) :])
+    centre, unit = reference.mean(), reference.std()
+    reach = ROUNDING * np.abs(reference).max()
+    if unit <= reach:
+        return np.ones(len(statistic))
+    values, reference, reach = (statistic - centre) / unit, (reference - centre) / unit, reach / unit
+    powers = reference[:, None] ** np.arange(4)
+    sums = np.concatenate([np.zeros((1, 4)), powers.cumsum(0)])
+    low, high = np.searchsorted(reference, values - reach), np.searchsorted(reference, values + reach, "right")
+    others = sums[-1] - (sums[high] - sums[low])
+    n_others, first, second, third = (others / np.maximum(others[:, :1], 1)).T
+    n_others = others[:, 0]
+    variance = (second - first**2).clip(ROUNDING**2)
+    skewness = (third - 3 * first * second + 2 * first**3) / variance**1.5
+    tails = _pearson_tail((values - first) / np.sqrt(variance), skewness)
+    return np.where(n_others > 0, tails.clip(ranks**2, 1), 1.0)
+
+
+def _pearson_tail(values: Floats, skewness: Floats) -> Floats:
+    """Give the upper tail of the Pearson type III distribution of mean 0, variance 1 and some skewness."""
+    root = 2 / np.where(np.abs(skewness) < 1e-3, 1e-3, np.abs(skewness))
+    gamma = (root * np.where(skewness < 0, root - values, root + values)).clip(0)
+    tail = np.where(skewness < 0, gammainc(root**2, gamma), gammaincc(root**2, gamma))
+    return np.where(np.abs(skewness) < 1e-3, ndtr(-values), tail)
+
+
 def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bool_]) -> Floats:
     """Give an estimator's divergence, the mean of both directions, for each row of memberships."""
     sizes, found = members.sum(1), np.empty(len(members))
@@ -228,90 +388,276 @@ def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bo
 
 @dataclass(frozen=True)
 class _Statistics:
-    """Features whose sums over a sample are all that the statistics need, so that permutations are a matrix product.
+    """Sums of features over units, which are all that the statistics need: permutations are a matrix product.
 
     Attributes
     ----------
-    energy : ndarray of shape (n, n_centres)
-        Their inner products are |x| + |y| - |x - y| (city-block distances).
-    clipped : ndarray of shape (n, d)
-        The values, standardised; far ones are clipped.
-    ratio : ndarray of shape (n, n_centres)
-        Gaussian kernel features, whitened up to the regulariser: the squared difference of their means is the
+    sizes, kernel_sizes : ndarray of shape (n_units,)
+        How many rows of each unit means use, and kernels.
+    energy : ndarray of shape (n_units, n_centres)
+        Of features whose inner products are |x| + |y| - |x - y| (city-block distances).
+    norms : ndarray of shape (n_units, 1)
+        Of their squared lengths.
+    ratio : ndarray of shape (n_units, n_centres)
+        Of Gaussian kernel features, whitened up to the regulariser: the squared difference of their means is the
         divergence of a least-squares ratio at alpha = 0.5 between samples of one size.
-    marginal : ndarray of shape (n, 3 * d)
-        Of each feature its values, their normal scores and the squares of those, standardised.
+    clipped : ndarray of shape (n_units, d)
+        Of the values, standardised; far ones are clipped.
+    marginal, shape : ndarray of shape (n_units, 3 * d) and (n_units, 2 * d)
+        Of each feature its values, their normal scores and the squares of those, standardised; and the third and
+        fourth Legendre polynomials of its ranks.
+    products : ndarray of shape (n_units, n_pairs)
+        Of the products of two features' clipped normal scores, standardised.
+    levels : sparse array of shape (n_levels, n_units)
+        How often each category of a column occurs.
+    level_starts, level_columns : int ndarray
+        Where the categories of a column start, and which column that is.
     starts : int ndarray of shape (n_columns,)
-        Where those of each column start.
+        Where the marginal features of each column start.
+    of_rows : ndarray of shape (n_in_kernels, 3 * d)
+        The marginal features of the rows that kernels use.
     """
 
+    sizes: Floats
+    kernel_sizes: Floats
     energy: Floats
-    clipped: Floats
+    norms: Floats
     ratio: Floats
+    clipped: Floats
     marginal: Floats
+    shape: Floats
+    products: Floats
+    levels: csr_array
+    level_starts: Numbers
+    level_columns: Numbers
     starts: Numbers
+    of_rows: Floats
 
     @classmethod
-    def of(cls, rows: Floats, columns: Sequence[slice], rng: np.random.Generator) -> "_Statistics":
-        standard = standardise(rows, columns)
-        n = len(rows)
-        chosen = rng.choice(n, _MAX_CENTRES, replace=False) if n > _MAX_CENTRES else np.arange(n)
-        centres = standard[chosen]
-        norms = np.abs(standard).sum(1)
-        energy = _factor(norms[:, None] + norms[chosen] - cdist(standard, centres, "cityblock"), chosen)
-        width = _WIDTH * 2**0.5 * float(median_width(pdist(centres)))
-        kernel = _factor(gaussian_kernel(standard, centres, width), chosen)
-        kernel -= kernel.mean(0)
-        covariance = kernel.T @ kernel / n + _REG * np.eye(kernel.shape[1])
-        ratio = solve_triangular(np.linalg.cholesky(covariance), kernel.T, lower=True).T
-        scores = ndtri((rankdata(rows, axis=0) - 0.5) / n)
-        marginal = np.stack([rows, scores, scores**2], axis=2).reshape(n, -1)
-        deviations = real_deviation(marginal.mean(0), marginal.std(0))
-        marginal -= marginal.mean(0)
-        marginal *= np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
-        clipped = standardise(clip_far(rows, _FAR, np.median(rows, axis=0)), columns)
-        return cls(energy, clipped, ratio, marginal, np.array([3 * place.start for place in columns]))
+    def of(
+        cls,
+        rows: Floats,
+        columns: Sequence[slice],
+        levels: Mapping[int, Numbers],
+        units: _Units,
+        in_kernels: _Units,
+        kept: Numbers,
+        rng: np.random.Generator,
+    ) -> "_Statistics":
+        energy, ratio = _kernel_features(standardise(rows[in_kernels.used], columns), rng)
+        n, d, n_units = len(units.used), rows.shape[1], len(units.starts)
+        clipped, marginal, shape = np.empty((d, n_units)), np.empty((d, 3, n_units)), np.empty((d, 2, n_units))
+        scores, of_rows = np.empty((d, n)), np.empty((d, 3, len(kept)))
+        # Features in rows, so that sums of units are sums of neighbours.
+        for block in row_blocks(len(columns), 6 * n * max(place.stop - place.start for place in columns)):
+            places = columns[block]
+            place = slice(places[0].start, places[-1].stop)
+            part = rows[:, place][units.used]
+            clipped[place] = units.sum_rows(
+                standardise(
+                    clip_far(part, _FAR, np.median(part, axis=0)),
+                    [slice(each.start - place.start, each.stop - place.start) for each in places],
+                ).T
+            )
+            part = np.ascontiguousarray(part.T)
+            ranks, normal = (np.stack(each) for each in zip(*(_rank(row, kept) for row in part), strict=True))
+            features = _standardise(np.stack([part, normal, normal**2], axis=1))
+            marginal[place], of_rows[place] = units.sum_rows(features), features[..., kept]
+            x = 2 * ranks - 1
+            square = x * x
+            features = _standardise(np.stack([(5 * square - 3) * x, (35 * square - 30) * square], axis=1))
+            # Of two values, any function says the same.
+            low, high = part.min(1, keepdims=True), part.max(1, keepdims=True)
+            has_two = ((part == low) | (part == high)).all(1)
+            shape[place] = np.where(has_two[:, None, None], 0, units.sum_rows(features))
+            scores[place] = _standardise(normal.clip(-_FAR, _FAR))
+        counts, level_starts, level_columns = _count_levels(levels, columns, rows, units)
+        return cls(
+            sizes=units.sizes.astype(np.float64),
+            kernel_sizes=in_kernels.sizes.astype(np.float64),
+            energy=in_kernels.sum_rows(energy.T).T,
+            norms=in_kernels.sum_rows((energy**2).sum(1)[None]).T,
+            ratio=in_kernels.sum_rows(ratio.T).T,
+            clipped=clipped.T,
+            marginal=marginal.reshape(3 * d, -1).T,
+            shape=shape.reshape(2 * d, -1).T,
+            products=_sum_products(scores, columns, units).T,
+            levels=counts,
+            level_starts=level_starts,
+            level_columns=level_columns,
+            starts=np.array([place.start for place in columns]),
+            of_rows=of_rows.reshape(3 * d, -1).T,
+        )
 
-    def __call__(self, members: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Give the statistics, in the order of `WEIGHTS`, and the largest difference of each column.
+    @property
+    def n_features(self) -> int:
+        """The width of what a permutation is multiplied with."""
+        return max(each.shape[1] for each in (self.energy, self.marginal, self.products, self.levels.T))
+
+    def __call__(self, members: NDArray[np.bool_]) -> tuple[dict[str, Floats], Floats, Floats]:
+        """Give the statistics by their names, the largest difference of each column, and chi-square of categories.
 
         Parameters
         ----------
-        members : bool ndarray of shape (n_permutations, n)
-            Which rows are in the first sample.
+        members : bool ndarray of shape (n_permutations, n_units)
+            Which units are in the first sample.
         """
         first = members.astype(np.float64)
-        n_first = first.sum(1)[:, None]
-        n_second = len(self.energy) - n_first
+        counts = [(first @ sizes)[:, None] for sizes in (self.sizes, self.kernel_sizes)]
+        (n_first, k_first), (n_second, k_second) = (
+            counts,
+            [sizes.sum() - n for sizes, n in zip((self.sizes, self.kernel_sizes), counts, strict=True)],
+        )
+        n = n_first + n_second
+        # Multiplied by that, the difference of the means of a standardised feature has unit variance.
+        unit = np.sqrt(n_first * n_second / n)
 
         def sums(features: Floats) -> tuple[Floats, Floats]:
             of_first = first @ features
             return of_first, features.sum(0) - of_first
 
-        def difference(features: Floats) -> Floats:
+        def difference(features: Floats, n_first: Floats = n_first, n_second: Floats = n_second) -> Floats:
             of_first, of_second = sums(features)
             return of_first / n_first - of_second / n_second
 
-        energy = sums(self.energy)
-        squares = (self.energy**2).sum(1, keepdims=True)
-        norms = sums(squares)
+        energy, norms = sums(self.energy), sums(self.norms)
         # The mean city-block distance within either sample; of a single row there is none.
         within = [
-            (n * norm - (total**2).sum(1, keepdims=True)) / np.maximum(n * (n - 1), 1)
-            for n, norm, total in zip((n_first, n_second), norms, energy, strict=True)
+            (k * norm - (total**2).sum(1, keepdims=True)) / np.maximum(k * (k - 1), 1)
+            for k, norm, total in zip((k_first, k_second), norms, energy, strict=True)
         ]
-        single = (n_first < 2) | (n_second < 2)
+        single = (k_first < 2) | (k_second < 2)
         # Where all rows of a sample are equal only rounding would be left, and differ between equal permutations.
-        least = ROUNDING * squares.mean() + np.finfo(np.float64).tiny
+        least = ROUNDING * self.norms.sum() / self.kernel_sizes.sum() + np.finfo(np.float64).tiny
         spread = np.where(single, 0, np.abs(np.log(within[0].clip(least) / within[1].clip(least))))
-        apart = energy[0] / n_first - energy[1] / n_second
-        marginal = np.abs(difference(self.marginal)) * np.sqrt(n_first * n_second)
-        columns = np.maximum.reduceat(marginal, self.starts, axis=1)
-        squared = [(apart**2).sum(1), *((difference(each) ** 2).sum(1) for each in (self.clipped, self.ratio))]
-        return np.stack([*squared, columns.max(1), spread[:, 0]], axis=1), columns
+        apart = energy[0] / k_first - energy[1] / k_second
+        marginal, shape = unit * np.abs(difference(self.marginal)), unit * np.abs(difference(self.shape))
+        largest = np.maximum.reduceat(marginal, 3 * self.starts, axis=1)
+        products = unit * difference(self.products)
+        values = {
+            "energy distance": (apart**2).sum(1),
+            "difference of means": (difference(self.clipped) ** 2).sum(1),
+            "density ratio": (difference(self.ratio, k_first, k_second) ** 2).sum(1),
+            "largest difference of a column": largest.max(1),
+            "spread": spread[:, 0],
+            "largest difference of a product": np.abs(products).max(1, initial=0),
+            "difference of products": (products**2).sum(1),
+            "shape": shape.max(1),
+        }
+        chi_square = np.empty((len(first), len(self.level_starts)))
+        if len(self.level_starts):
+            counted = (self.levels @ first.T).T
+            totals = np.asarray(self.levels.sum(1))
+            terms = (counted - totals * n_first / n) ** 2 / totals
+            chi_square = np.add.reduceat(terms, self.level_starts, axis=1)
+        return values, np.maximum(largest, np.maximum.reduceat(shape, 2 * self.starts, axis=1)), chi_square
 
 
-def _contributions(statistics: _Statistics, is_first: NDArray[np.bool_], strength: Floats) -> Floats:
+def _standardise(features: Floats) -> Floats:
+    """Bring features, along the last axis, to mean 0 and variance 1; a constant one to 0."""
+    mean = features.mean(-1, keepdims=True)
+    deviations = real_deviation(mean, features.std(-1, keepdims=True))
+    return (features - mean) * np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
+
+
+def _rank(values: Floats, kept: Numbers) -> tuple[Floats, Floats]:
+    """Give the ranks of values, between 0 and 1, and their normal scores; of many, by interpolation between some."""
+    some = values[kept]
+    ranks = (rankdata(some) - 0.5) / len(some)
+    if len(some) < len(values):
+        known, first = np.unique(some, return_index=True)
+        ranks = np.interp(values, known, ranks[first])
+    return ranks, ndtri(ranks)
+
+
+def _kernel_features(rows: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Give the features of the energy distance and of the ratio; see `_Statistics`."""
+    n = len(rows)
+    chosen = rng.choice(n, _MAX_CENTRES, replace=False) if n > _MAX_CENTRES else np.arange(n)
+    centres = rows[chosen]
+    norms = np.abs(rows).sum(1)
+    energy = _factor(norms[:, None] + norms[chosen] - cdist(rows, centres, "cityblock"), chosen)
+    width = _WIDTH * 2**0.5 * float(median_width(pdist(centres)))
+    kernel = _factor(gaussian_kernel(rows, centres, width), chosen)
+    kernel -= kernel.mean(0)
+    covariance = kernel.T @ kernel / n + _REG * np.eye(kernel.shape[1])
+    return energy, solve_triangular(np.linalg.cholesky(covariance), kernel.T, lower=True).T
+
+
+def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> Floats:
+    """Sum the standardised products of pairs of features, of different columns, over units.
+
+    Of many pairs those whose products vary most are taken: where two features are independent in all rows together,
+    their relation cannot have changed.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (d, n)
+    columns : sequence of slice
+    units : _Units
+
+    Returns
+    -------
+    ndarray of shape (n_pairs, n_units)
+    """
+    d, n = scores.shape
+    column = np.repeat(np.arange(len(columns)), [place.stop - place.start for place in columns])
+    squares = scores**2
+    mean_squares = np.where(column[:, None] < column, squares @ squares.T / n, -1)
+    del squares
+    n_pairs = int((mean_squares >= 0).sum())
+    least = np.partition(mean_squares, -_MAX_PAIRS, axis=None)[-_MAX_PAIRS] if n_pairs > _MAX_PAIRS else 0
+    first, second = np.nonzero(mean_squares >= least)
+    means = (scores @ scores.T / n)[first, second]
+    variances = mean_squares[first, second] - means**2
+    sums = np.empty((len(first), len(units.starts)))
+    size = n // len(units.starts)
+    if (units.sizes == size).all() and size > d:
+        # Fewer operations than row by row.
+        for block in row_blocks(len(units.starts), size * d):
+            part = scores[:, block.start * size : block.stop * size].reshape(d, -1, size).transpose(1, 0, 2)
+            sums[:, block] = (part @ part.transpose(0, 2, 1))[:, first, second].T
+    else:
+        for block in row_blocks(len(first), 2 * n):
+            sums[block] = units.sum_rows(scores[first[block]] * scores[second[block]])
+    sums -= means[:, None] * units.sizes
+    return sums / np.sqrt(np.where(variances > ROUNDING**2, variances, np.inf))[:, None]
+
+
+def _count_levels(
+    levels: Mapping[int, Numbers], columns: Sequence[slice], rows: Floats, units: _Units
+) -> tuple[csr_array, Numbers, Numbers]:
+    """Count the categories of columns by unit; those that occur once say nothing."""
+    unit = np.repeat(np.arange(len(units.starts)), units.sizes)
+    counts, starts, numbers = [np.empty((0, 2), dtype=np.intp)], [], []
+    n_levels = 0
+    for number in range(len(columns)):
+        if number in levels:
+            codes = levels[number][units.used]
+        elif columns[number].stop - columns[number].start < 2:
+            continue
+        else:
+            features = rows[:, columns[number]][units.used]
+            if not (((features == 0) | (features == 1)).all() and (features.sum(1) <= 1).all()):
+                continue
+            codes = np.where(features.any(1), features.argmax(1), -1)
+        _, codes, totals = np.unique(codes, return_inverse=True, return_counts=True)
+        is_kept = totals > 1
+        if is_kept.sum() < 2:
+            continue
+        place = np.cumsum(is_kept) - 1 + n_levels
+        some = is_kept[codes]
+        counts.append(np.stack([place[codes[some]], unit[some]], axis=1))
+        starts.append(n_levels)
+        numbers.append(number)
+        n_levels += int(is_kept.sum())
+    pairs = np.concatenate(counts)
+    data = np.ones(len(pairs))
+    counted = csr_array((data, (pairs[:, 0], pairs[:, 1])), shape=(n_levels, len(units.starts)))
+    return counted, np.array(starts, dtype=np.intp), np.array(numbers, dtype=np.intp)
+
+
+def _contributions(features: Floats, starts: Numbers, is_first: NDArray[np.bool_], strength: Floats) -> Floats:
     """Divide the joint difference of two samples among the columns.
 
     The joint difference is the share of the samples' labels that a linear function of the marginal features explains,
@@ -321,28 +667,32 @@ def _contributions(statistics: _Statistics, is_first: NDArray[np.bool_], strengt
 
     Parameters
     ----------
-    statistics : _Statistics
+    features : ndarray of shape (n, 3 * d)
+        The marginal features of rows.
+    starts : int ndarray of shape (n_columns,)
+        Where the features of each column start, in numbers of features of the table.
     is_first : bool ndarray of shape (n,)
     strength : ndarray of shape (n_columns,)
         How much each column differs: the joint difference is divided among the strongest.
     """
-    n, n_features = statistics.marginal.shape
-    ends = np.append(statistics.starts[1:], n_features)
+    starts = 3 * starts
+    n, n_features = features.shape
+    ends = np.append(starts[1:], n_features)
     # A constant column is no part of it: the penalty goes by the number of features.
-    varies = np.logical_or.reduceat(statistics.marginal.any(0), statistics.starts)
+    varies = np.logical_or.reduceat(features.any(0), starts)
     n_shared = min(_SHARED_AMONG, int(varies.sum()))
     strongest = np.sort(np.argsort(np.where(varies, -strength, np.inf), kind="stable")[:n_shared])
     if not len(strongest):
         return np.zeros(len(strength))
-    places = np.concatenate([np.arange(statistics.starts[i], ends[i]) for i in strongest])
-    features = statistics.marginal[:, places]
+    places = np.concatenate([np.arange(starts[i], ends[i]) for i in strongest])
+    chosen = features[:, places]
     label = (is_first - is_first.mean()) / is_first.std()
-    values, vectors = np.linalg.eigh(features.T @ features / n)
+    values, vectors = np.linalg.eigh(chosen.T @ chosen / n)
     roots = np.sqrt(values.clip(min=0))
-    explained = (vectors * (roots / (roots**2 + max(0.01, len(places) / n)))) @ (vectors.T @ (features.T @ label / n))
+    explained = (vectors * (roots / (roots**2 + max(0.01, len(places) / n)))) @ (vectors.T @ (chosen.T @ label / n))
     parts = ((vectors * roots) @ vectors.T) ** 2 @ explained**2
     shares = np.zeros(len(strength))
-    shares[strongest] = np.add.reduceat(parts, np.searchsorted(places, statistics.starts[strongest]))
+    shares[strongest] = np.add.reduceat(parts, np.searchsorted(places, starts[strongest]))
     return shares / max(float(shares.sum()), np.finfo(np.float64).tiny)
 
 
