@@ -25,7 +25,7 @@ def test_pairs_show_a_change_that_is_small_beside_the_differences_of_rows():
     shuffled = after.sample(frac=1, random_state=1)
     found = compare_datasets(before, shuffled, paired="country", random_state=0)
     assert found.p_value <= 0.01
-    assert [column.column for column in found.columns] == ["x", "y"]
+    assert {column.column for column in found.columns} == {"x", "y"}
     pairs = [
         frame["country"].to_numpy()[rows] for frame, rows in zip((before, shuffled), found.paired_rows, strict=True)
     ]
@@ -92,7 +92,7 @@ def test_no_pairs_are_offered_where_there_are_none(change, recwarn):
 
 
 def test_pairs_stay_together_where_rows_are_many(monkeypatch):
-    monkeypatch.setattr(two_sample, "_MAX_ROWS", 20)
+    monkeypatch.setattr(two_sample, "_MAX_UNITS", 20)
     found = compare_datasets(*countries(0, 300, shift=5.0), paired="country", random_state=0)
     assert found.n_tested == (10, 10)
     assert found.p_value == pytest.approx(2 / 2**10, abs=0.01)
