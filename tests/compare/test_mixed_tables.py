@@ -224,3 +224,19 @@ def test_rows_without_a_group_are_left_out_with_a_warning():
     with pytest.warns(UserWarning, match="2 rows of A without 'lot' are left out"):
         result = compare_datasets(frame, by="lot", n_permutations=0)
     assert (len(result.ratios_a), len(result.ratios_b)) == (len(A) - 1, len(B) - 1)
+
+
+def test_many_categories_beside_numbers_are_compared_before_they_are_pooled():
+    rng = np.random.default_rng(0)
+    names = np.array([f"plane {i}" for i in range(300)])
+    # Each plane flies three times, all in one table or all in the other.
+    planes = np.repeat(names, 3)
+    tables = [
+        pd.DataFrame(rng.normal(size=(450, 4))).rename(columns="x{}".format).assign(plane=planes[part])
+        for part in (slice(450), slice(450, 900))
+    ]
+    found = compare_datasets(*tables, random_state=0)
+    assert found.p_value == 0.001
+    assert [each.column for each in found.columns if each.p_value <= 0.05] == ["plane"]
+    assert found.non_overlapping[0].column == "plane"
+    assert found.without_non_overlapping.p_value > 0.05

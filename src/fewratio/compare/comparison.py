@@ -476,7 +476,15 @@ def _run_test(
     show = False if estimator is None and progress is None else progress
     with progress_bar(exchange.count_used(n_permutations), "permutations", show) as report:
         return two_sample_test(
-            rows, marks, columns, n_permutations, rng, blocks=blocks, estimator=estimator, report=report
+            rows,
+            marks,
+            columns,
+            n_permutations,
+            rng,
+            blocks=blocks,
+            levels={list(samples.columns).index(label): codes for label, codes in samples.category_codes.items()},
+            estimator=estimator,
+            report=report,
         )
 
 
