@@ -1,6 +1,7 @@
 """Rules of the house that a tool can see. Who may import whom is checked by import-linter."""
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -130,6 +131,17 @@ def test_importing_the_package_is_cheap():
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
     assert "fewratio" in loaded
     assert not loaded & {"torch", "numpy", "scipy", "sklearn", "pandas", "polars", "narwhals", "matplotlib", "typer"}
+
+
+def test_a_command_imports_only_its_own_verb():
+    program = "import sys; from fewratio.app import find_verb; print(find_verb('compare').name, *sys.modules)"
+    name, *loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert name == "compare"
+    assert [each for each in loaded if re.fullmatch(r"fewratio\.(\w+\.\w*command|learn.*)", each)] == [
+        "fewratio.compare.command"
+    ]
 
 
 def test_reading_a_file_does_not_import_pandas(tmp_path):

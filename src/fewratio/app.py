@@ -11,47 +11,71 @@ import typer
 from typer.core import TyperGroup
 
 from fewratio import __version__
-from fewratio.changes import command as changes
-from fewratio.cli import columns, data, frame, reference
-from fewratio.compare import command as compare
-from fewratio.demo import command as demo
+from fewratio.cli import frame
+from fewratio.cli.verb import Verb
 from fewratio.lazy import import_home
-from fewratio.learn import info, summaries, train
-from fewratio.many import command as many
-from fewratio.many import index_command as index
-from fewratio.outliers import command as outliers
-from fewratio.ratio import command as ratio
-from fewratio.weights import command as weights
 
-# A task does not know another one: that many groups are compared as `compare-all` does is said here.
-_RUN = update_wrapper(partial(compare.compare, compare_groups=many.deliver_all), compare.compare)
-_COMPARE = replace(compare.VERB, run=_RUN)
-# In the order of help and of the page.
-VERBS = (
-    *(_COMPARE, outliers.VERB, changes.VERB, weights.VERB, many.VERB, ratio.VERB, reference.VERB, train.VERB),
-    *(index.INDEX, index.SEARCH, info.VERB, demo.VERB, columns.VERB, summaries.MAP, summaries.SUMMARISE),
-)
-# Verbs of packages that the library does not know, and the modules that declare them.
+# The verbs in the order of help and of the page, and the module that declares each: a command imports only its own.
+_HOMES = {
+    "compare": "fewratio.compare.command",
+    "outliers": "fewratio.outliers.command",
+    "changes": "fewratio.changes.command",
+    "weights": "fewratio.weights.command",
+    "compare-all": "fewratio.many.command",
+    "ratio": "fewratio.ratio.command",
+    "reference": "fewratio.cli.reference",
+    "train": "fewratio.learn.train",
+    "index": "fewratio.many.index_command",
+    "search": "fewratio.many.index_command",
+    "info": "fewratio.learn.info",
+    "demo": "fewratio.demo.command",
+    "columns": "fewratio.cli.columns",
+    "map": "fewratio.learn.summaries",
+    "summarise": "fewratio.learn.summaries",
+}
+# Verbs of packages that the library does not know.
 _OTHERS = {"serve": "fewratio_web.serve"}
 
 
-class _Group(TyperGroup):
-    """The verbs, and those of other packages, which are imported when they are asked for."""
+def find_verb(name: str) -> Verb:
+    """Return the declaration of a verb."""
+    home = import_home((_HOMES | _OTHERS)[name])
+    (verb,) = {id(each): each for each in vars(home).values() if isinstance(each, Verb) and each.name == name}.values()
+    if name == "compare":
+        # A task does not know another one: that many groups are compared as `compare-all` does is said here.
+        return replace(verb, run=update_wrapper(partial(verb.run, compare_groups=_compare_groups), verb.run))
+    return verb
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [
-            *super().list_commands(ctx),
-            *(name for name, home in _OTHERS.items() if find_spec(home.partition(".")[0])),
-        ]
+
+def find_verbs() -> tuple[Verb, ...]:
+    """Return the verbs of the library, in the order of help and of the page."""
+    return tuple(map(find_verb, _HOMES))
+
+
+def _compare_groups(*arguments: Any, **options: Any) -> Any:
+    return import_home(_HOMES["compare-all"]).deliver_all(*arguments, **options)
+
+
+class _Group(TyperGroup):
+    """The verbs, each made when it is asked for."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        others = [name for name, home in _OTHERS.items() if find_spec(home.partition(".")[0])]
+        # By their names typer finds what a mistyped one may have meant.
+        self.commands: Any = dict.fromkeys([*_HOMES, "data", *others])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in _OTHERS:
-            return super().get_command(ctx, cmd_name)
-        return typer.main.get_command(frame.make_app([import_home(_OTHERS[cmd_name]).VERB], add_completion=False))
+        if cmd_name == "data":
+            from fewratio.cli import data
+
+            return typer.main.get_command(frame.make_app(data.VERBS, name="data", help=data.HELP, add_completion=False))
+        if cmd_name not in self.commands:
+            return None
+        return typer.main.get_command(frame.make_app([find_verb(cmd_name)], add_completion=False))
 
 
-app = frame.make_app(VERBS, name="fewratio", help="See how two datasets differ, from a handful of rows.", cls=_Group)
-app.add_typer(frame.make_app(data.VERBS, name="data", help=data.HELP))
+app = frame.make_app((), name="fewratio", help="See how two datasets differ, from a handful of rows.", cls=_Group)
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, create_model
 from pydantic import Field as Described
 
-from fewratio.app import VERBS as ALL
+from fewratio.app import find_verbs
 from fewratio.cli.columns import VERB as COLUMNS
 from fewratio.cli.verb import COLUMN_USES, Field, Page, Verb
 
 RESULTS = REPORT, ROWS, JSON, TEXT = "report.html", "rows.csv", "result.json", "answer.txt"
-VERBS = {verb.name: verb for verb in ALL if verb.page or verb is COLUMNS}
+VERBS = {verb.name: verb for verb in find_verbs() if verb.page or verb is COLUMNS}
 _LONGEST_TEXT = 500
 _FORBID = ConfigDict(extra="forbid")
 

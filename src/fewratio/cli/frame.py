@@ -23,7 +23,6 @@ from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
 from fewratio.cli.verb import SHARED, Verb
 from fewratio.errors import DataNotFoundError, FewRatioError, FewRatioWarning, LeftOutWarning, ParameterError
 from fewratio.lazy import import_home
-from fewratio.testing import LEVEL as LEVEL
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture

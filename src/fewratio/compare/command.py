@@ -13,6 +13,7 @@ import typer
 from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
 from fewratio.errors import FewRatioWarning, ParameterError
+from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -266,21 +267,21 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
     yield f"divergence  {divergence}{most}{interval}"
     if result.p_value is not None:
-        differ = result.p_value <= frame.LEVEL
-        verdict = "the tables differ" if differ else f"no difference found at the level {frame.LEVEL}"
+        differ = result.p_value <= LEVEL
+        verdict = "the tables differ" if differ else f"no difference found at the level {LEVEL}"
         permutations = f"{'all ' * result.is_enumerated}{result.n_permutations} permutations"
         yield f"p-value     {result.p_value:.4g} ({permutations}): {verdict}"
     if result.rest:
         yield f"            {result.rest}"
     if result.rows_used is not None:
         yield f"rows used   {result.rows_used}, drawn at random, for p-values"
-    named = [each for each in result.columns if each.p_value is None or each.p_value <= frame.LEVEL]
+    named = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL]
     if named:
         yield from _differences(result, named)
     else:
         smallest = min(each.p_value or 0 for each in result.columns)
         yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
-    if result.p_value is None or result.p_value <= frame.LEVEL:
+    if result.p_value is None or result.p_value <= LEVEL:
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
     if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):
         n_rows = len(result.ratios_a) + len(result.ratios_b)
@@ -289,7 +290,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
     tested = ", p adjusted for all columns" * (result.p_value is not None)
-    differ = result.p_value is None or result.p_value <= frame.LEVEL
+    differ = result.p_value is None or result.p_value <= LEVEL
     heading = "differ in" if differ else "by column"
     scale = f"Cohen's d of means, h of shares, above 0 if more in {result.names[0]}"
     yield f"{heading:<12}(effect: {scale}{tested})"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _EPISODES = ("pairs", "inliers")
 _LEARNERS = ("fast", "network", "best")
+DEFAULT_LEARNER = "fast"
 
 
 def train(
@@ -51,7 +52,7 @@ def train(
             f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."
         )
     if any(source.suffix == summaries.SUFFIX for source in sources):
-        if (learner, episodes, scale, outlier) != ("fast", "pairs", "columns", None):
+        if (learner, episodes, scale, outlier) != (DEFAULT_LEARNER, "pairs", "columns", None):
             raise ParameterError(
                 "--learner, --episodes, --scale and --outlier are for tables; summaries and their map leave no choice. "
                 "Leave them out, or give a folder of tables."
@@ -123,7 +124,7 @@ VERB = Verb(
             "learner",
             "fast: in closed form, in seconds; network: by gradient descent, in minutes; best: both, and the mean of "
             "all; an hour or more without a GPU.",
-            default="fast",
+            default=DEFAULT_LEARNER,
         ),
         Field("episodes", "What to learn: pairs, or inliers for outlier detection.", default="pairs"),
         Field("outlier", "Column that marks known outliers (0 and 1)."),

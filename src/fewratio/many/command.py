@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import FOLDER, SHARED, Field, Page, Verb, declare_count
+from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,8 +72,8 @@ def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.
-        n_different = int((result.adjusted_p_values <= frame.LEVEL).sum()) // 2
-        yield f"{n_different} of {write_count(n_pairs, 'pair')} differ (adjusted p-value at most {frame.LEVEL})"
+        n_different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
+        yield f"{n_different} of {write_count(n_pairs, 'pair')} differ (adjusted p-value at most {LEVEL})"
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
