@@ -3,6 +3,8 @@
 import time
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from joblib import delayed
@@ -29,6 +31,8 @@ N_PERMUTATIONS, LEVEL = 999, 0.05
 HYPPO_ROWS = 20
 # What the test says of few rows.
 SMALL = "With .* the p-value cannot be below"
+# What is said of few rows that all have another category.
+LEFT_OUT = "Left out"
 # What scipy says before it takes the asymptotic p-value.
 NOT_EXACT = "ks_2samp: Exact calculation unsuccessful"
 
@@ -90,6 +94,48 @@ def categories(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
     return np.eye(5)[rng.choice(5, n, p=shares)], np.eye(5)[rng.choice(5, n, p=0.6 * shares + 0.4 * np.eye(5)[0])]
 
 
+def opposed(d: int, correlation: float = 0.7) -> Draw:
+    """The correlation of two of d columns is positive in the first sample, negative in the second."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+        A, B = rng.normal(size=(n, d)), rng.normal(size=(n, d))
+        for X, sign in ((A, 1), (B, -1)):
+            X[:, 1] = sign * correlation * X[:, 0] + (1 - correlation**2) ** 0.5 * X[:, 1]
+        return A, B
+
+    return draw
+
+
+def two_humps(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+    """One of five columns has two humps in the second sample, with the same mean and deviation."""
+    A, B = rng.normal(size=(n, 5)), rng.normal(size=(n, 5))
+    B[:, 0] = 0.95 * rng.choice((-1, 1), n) + (1 - 0.95**2) ** 0.5 * rng.normal(size=n)
+    return A, B
+
+
+def one_wider(rng: np.random.Generator, n: int) -> tuple[Rows, Rows]:
+    A, B = rng.normal(size=(n, 10)), rng.normal(size=(n, 10))
+    B[:, 0] *= 2
+    return A, B
+
+
+def many_categories(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    """A category of fifty values beside three numbers; its shares differ."""
+    shares = rng.dirichlet(np.full(50, 2.0), 1)[0]
+    others = shares * np.exp(rng.normal(0, 0.7, 50))
+    codes = rng.choice(50, n, p=shares), rng.choice(50, n, p=others / others.sum())
+    return tuple(as_table(each, rng.normal(size=(n, 3))) for each in codes)
+
+
+def as_table(codes: NDArray[np.intp], numbers: Rows) -> Any:
+    """Make a data frame of a category and numbers."""
+    import pandas as pd
+
+    return pd.DataFrame(numbers, columns=[f"x{j}" for j in range(numbers.shape[1])]).assign(
+        category=np.char.add("c", codes.astype(str))
+    )
+
+
 ONE_OF_THIRTY = gaussians(30, shift=2.0)
 PAIRS: dict[str, tuple[Draw, tuple[int, ...]]] = {
     "scale x 1.5, 10 columns": (gaussians(10, scale=1.5), (10, 20)),
@@ -99,10 +145,16 @@ PAIRS: dict[str, tuple[Draw, tuple[int, ...]]] = {
     "1 of 30 columns + 0.4 sd": (gaussians(30, shift=0.4), (200,)),
     "10 of 10 columns + 0.5 sd": (gaussians(10, shift=0.5, shifted=10), (10, 20)),
     "correlation 0 and 0.6, 4 columns": (gaussians(4, correlation=0.6), (30, 100)),
+    "correlation 0.7 and -0.7, 2 of 10 columns": (opposed(10), (50,)),
+    "correlation 0.7 and -0.7, 2 of 20 columns": (opposed(20), (50,)),
+    "two humps, 1 of 5 columns": (two_humps, (50,)),
+    "scale x 2, 1 of 10 columns": (one_wider, (30, 60)),
     "heavy tails, 5 columns + 0.8": (heavy_tails, (20,)),
     "a fifth of 5 columns + 3 sd": (contaminated, (20, 50)),
     "shares of 5 categories": (categories, (20, 50)),
 }
+# These need pandas.
+TABLE_PAIRS: dict[str, tuple[Draw, tuple[int, ...]]] = {"50 categories beside 3 numbers": (many_categories, (100,))}
 
 
 # ---------------------------------------------------------------- tests
@@ -148,8 +200,14 @@ def classifier(A: Rows, B: Rows, rng: np.random.Generator) -> float:
     return float(binom.sf(right - 1, len(rows), max(labels.mean(), 1 - labels.mean())))
 
 
-def bonferroni(A: Rows, B: Rows, rng: np.random.Generator) -> float:
-    """Kolmogorov-Smirnov by column, or chi-square if all columns are one category; the least p-value, adjusted."""
+def bonferroni(A: Any, B: Any, rng: np.random.Generator) -> float:
+    """Kolmogorov-Smirnov by column, chi-square of a category; the least p-value, adjusted."""
+    if not isinstance(A, np.ndarray):
+        first, second = (X.pop("category") for X in (A.copy(), B.copy()))
+        counts = np.stack([[(each == name).sum() for name in {*first, *second}] for each in (first, second)])
+        numbers = [X.drop(columns="category").to_numpy() for X in (A, B)]
+        p_values = [chi2_contingency(counts).pvalue, *ks_2samp(*numbers, axis=0).pvalue]
+        return min(1.0, len(p_values) * float(min(p_values)))
     rows = np.concatenate([A, B])
     if np.isin(rows, (0, 1)).all() and (rows.sum(1) == 1).all():
         counts = np.stack([A.sum(0), B.sum(0)])
@@ -185,7 +243,7 @@ def classes_of_tables(report: Report, plan: Plan, half: str) -> None:
 
 
 def power(report: Report, plan: Plan) -> None:
-    for name, (draw, sizes) in PAIRS.items():
+    for name, (draw, sizes) in (PAIRS | (TABLE_PAIRS if find_spec("pandas") else {})).items():
         for n in sizes:
             report(table="power", pairs_of=name, **_shares(draw, n, plan, plan.count(20, 200)))
 
@@ -210,10 +268,25 @@ def _shares(draw: Draw, n: int, plan: Plan, n_pairs: int) -> dict[str, float]:
 def _p_values(draw: Draw, n: int, seed: int, pair: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, n, pair])
     A, B = draw(rng, n)
-    tests = TESTS | ({"hyppo energy": hyppo_energy} if Energy is not None and n >= HYPPO_ROWS else {})
+    if not isinstance(A, np.ndarray):
+        encoded = _encode(A, B)
+        tests = {name: (lambda A, B, rng, run=run: run(*encoded, rng)) for name, run in TESTS.items()}
+        tests |= {"fewratio": ours, "KS or chi-square": bonferroni}
+    else:
+        tests = TESTS
+    tests = tests | ({"hyppo energy": hyppo_energy} if Energy is not None and n >= HYPPO_ROWS else {})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", f"{SMALL}|{NOT_EXACT}")
         return {test: run(A, B, rng) for test, run in tests.items()}
+
+
+def _encode(A: Any, B: Any) -> tuple[Rows, Rows]:
+    """Give numbers with zeros and ones for categories, as the rivals need them."""
+    names = sorted({*A["category"], *B["category"]})
+    return tuple(
+        np.concatenate([X.drop(columns="category").to_numpy(), X["category"].to_numpy()[:, None] == names], axis=1)
+        for X in (A, B)
+    )
 
 
 LAWS: dict[str, Callable[..., Rows]] = {
@@ -222,11 +295,20 @@ LAWS: dict[str, Callable[..., Rows]] = {
     "discrete": lambda rng, n: rng.integers(3, size=(n, 3)).astype(np.float64),
     "ties": lambda rng, n: rng.normal(size=(n, 2)).round(),
 }
+# These need pandas.
+TABLE_LAWS: dict[str, Callable[..., Any]] = {
+    "12 categories, 2 numbers": lambda rng, n: as_table(rng.integers(12, size=n), rng.normal(size=(n, 2))),
+    "gaps": lambda rng, n: as_table(
+        rng.integers(3, size=n), np.where(rng.random((n, 3)) < 0.2, np.nan, rng.normal(size=(n, 3)))
+    ),
+}
+# Rows of patients that have a level of their own, and are in one sample.
+BLOCKS = "blocks of 4 rows"
 
 
 def level(report: Report, plan: Plan) -> None:
-    n_pairs = plan.count(50, 200)
-    for law in LAWS:
+    n_pairs = plan.count(50, 1000)
+    for law in (*LAWS, BLOCKS, *(TABLE_LAWS if find_spec("pandas") else ())):
         for n_a, n_b in ((3, 3), (4, 4), (3, 12), (5, 5), (10, 10), (20, 60)):
             found = plan.run(delayed(_under_the_null)(law, n_a, n_b, plan.seed, pair) for pair in range(n_pairs))
             p_values, named = np.array(found).T
@@ -248,10 +330,17 @@ def level(report: Report, plan: Plan) -> None:
 def _under_the_null(law: str, n_a: int, n_b: int, seed: int, pair: int) -> tuple[float, bool]:
     """Give the p-value of two samples of one law, and whether any column is said to differ."""
     rng = np.random.default_rng([seed, n_a, n_b, pair])
-    rows = LAWS[law](rng, n_a + n_b)
+    options = {}
+    if law == BLOCKS:
+        patients = rng.normal(size=(n_a + n_b, 1, 3)) + 0.5 * rng.normal(size=(n_a + n_b, 4, 3))
+        n_a, n_b, rows = 4 * n_a, 4 * n_b, patients.reshape(-1, 3)
+        numbers = np.repeat(np.arange(len(patients)), 4)
+        options = {"blocks": (numbers[:n_a], numbers[n_a:])}
+    else:
+        rows = (LAWS | TABLE_LAWS)[law](rng, n_a + n_b)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", SMALL)
-        result = compare_datasets(rows[:n_a], rows[n_a:], n_permutations=N_PERMUTATIONS, random_state=rng)
+        warnings.filterwarnings("ignore", f"{SMALL}|{LEFT_OUT}")
+        result = compare_datasets(rows[:n_a], rows[n_a:], n_permutations=N_PERMUTATIONS, random_state=rng, **options)
     return result.p_value, any(column.p_value <= LEVEL for column in result.columns)
 
 
