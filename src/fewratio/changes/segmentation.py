@@ -29,7 +29,7 @@ from fewratio.core.units import clip_far
 from fewratio.progress import OnStep, progress_bar
 
 # The price of a parameter, in units of log n: level and spread together cost 3 log n, as in the modified BIC of Zhang
-# and Siegmund (2007). It and the orders were chosen on the 15 series of the development half
+# and Siegmund (2007). It, the orders and the form of the model were chosen on the 15 series of the development half
 # (benchmarks/answers.py --only annotated), without a record of the search. On the test half the model does worse.
 _PRICE = 1.5
 _HIGHEST_ORDER, _HIGHEST_DEGREE = 3, 3

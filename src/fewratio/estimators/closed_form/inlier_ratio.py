@@ -28,7 +28,8 @@ from fewratio.estimators.parameters import COUNT, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 from fewratio.progress import track
 
-# Widths of the kernels, from the first to the last, in units of the root mean square distance of rows.
+# Widths of the kernels, from the first to the last, in units of the root mean square distance of rows; there is
+# no record of how they were chosen.
 _WIDTHS = 1.0, 8.0
 # What is chosen among by cross-validation over the sources: the weight of a dataset's mean, and the regulariser.
 _CONTEXTS, _REGS = (0.0, 0.5), np.geomspace(1e-4, 10, 11)
