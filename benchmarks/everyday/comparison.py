@@ -268,13 +268,11 @@ def _shares(draw: Draw, n: int, plan: Plan, n_pairs: int) -> dict[str, float]:
 def _p_values(draw: Draw, n: int, seed: int, pair: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, n, pair])
     A, B = draw(rng, n)
+    tests = TESTS | ({"hyppo energy": hyppo_energy} if Energy is not None and n >= HYPPO_ROWS else {})
     if not isinstance(A, np.ndarray):
         encoded = _encode(A, B)
-        tests = {name: (lambda A, B, rng, run=run: run(*encoded, rng)) for name, run in TESTS.items()}
+        tests = {name: (lambda A, B, rng, run=run: run(*encoded, rng)) for name, run in tests.items()}
         tests |= {"fewratio": ours, "KS or chi-square": bonferroni}
-    else:
-        tests = TESTS
-    tests = tests | ({"hyppo energy": hyppo_energy} if Energy is not None and n >= HYPPO_ROWS else {})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", f"{SMALL}|{NOT_EXACT}")
         return {test: run(A, B, rng) for test, run in tests.items()}
