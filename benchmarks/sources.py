@@ -31,7 +31,7 @@ from fewratio import (
     MetaRatioEstimator,
     UniversalRatioEstimator,
 )
-from fewratio.core.seeds import seed_for
+from fewratio.core.draws import seed_for
 from fewratio.estimators import pretrain_together
 from fewratio.estimators.networks import Pairs, Training
 from fewratio.estimators.networks.nn import RatioCommittee

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 import numpy as np
 import torch
 
-from fewratio.core.seeds import seed_for
+from fewratio.core.draws import seed_for
 from fewratio.data import load_collection
 from fewratio.data.sources.gaussian import GaussianFamily, gaussian_family
 from fewratio_bench.evaluate import Evaluation, OutlierEvaluation, PairEvaluation

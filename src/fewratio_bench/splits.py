@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewratio.core.seeds import seed_for
+from fewratio.core.draws import seed_for
 from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from fewratio.core.draws import seed_for
 from fewratio.core.objectives import RelativeSquaredError, shares_of_expectations, weighted_squared_error
-from fewratio.core.seeds import seed_for
 from fewratio.core.shapes import Float
 from fewratio.core.true_ratio import true_ratio
 from fewratio.estimators.networks.nn import RatioModel

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewratio.core.seeds import seed_for
+from fewratio.core.draws import seed_for
 from fewratio.data.collection import Collection, Dataset
 from fewratio.data.registry import SOURCES
 from fewratio.errors import CollectionError

@@ -8,9 +8,8 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.divergence import kullback_leibler_divergence, mmd2, relative_pearson_divergence
 from fewratio.core.kernels import gaussian_kernel, median_distance, squared_distances
 from fewratio.core.leave_one_out import LeaveOneOut
-from fewratio.core.moments import Moments
 from fewratio.core.objectives import RelativeSquaredError, UnnormalisedKL, numerator_mean
-from fewratio.core.ridge import RidgePath, ridge_weights, ridge_weights_of_moments
+from fewratio.core.ridge import Moments, RidgePath, ridge_weights, ridge_weights_of_moments
 from fewratio.core.true_ratio import gaussian_relative_ratio, relative_ratio
 from tests.strategies import normal
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from fewratio import KLIEP, ULSIF, AutoRatioEstimator, ClassifierRatio, RuLSIF
-from fewratio.core.draws import in_row_order, row_order, set_seed
+from fewratio.core.draws import draw_seed, in_row_order, row_order, set_seed
 from fewratio.estimators import KMM, HeldOutSelection, Telescoping, mmd2
 from tests.strategies import quick, seeds
 
@@ -152,3 +152,9 @@ def test_rows_that_trade_values_are_told_apart_by_the_columns():
     rows = np.array([[0.0, 3.0], [3.0, 0.0], [1.0, 2.0], [2.0, 4.0], [4.0, 1.0]])
     swapped = rows[:, ::-1]
     np.testing.assert_array_equal(swapped[row_order(swapped)], rows[row_order(rows)][:, ::-1])
+
+
+def test_a_seed_of_32_bits_is_an_integers_own_or_drawn():
+    assert draw_seed(7) == draw_seed(2**32 + 7) == 7
+    drawn = [draw_seed(np.random.default_rng(0)) for _ in range(2)]
+    assert drawn[0] == drawn[1] != draw_seed(np.random.default_rng(1))

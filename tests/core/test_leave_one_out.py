@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewratio.core.leave_one_out import LeaveOneOut
-from fewratio.core.moments import Moments
+from fewratio.core.ridge import Moments
 from tests.strategies import alphas, normal, quick, seeds
 
 CLIPS = ("ratio", "weights")

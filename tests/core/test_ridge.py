@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from torch.func import grad, vmap
 
-from fewratio.core.ridge import RidgePath, ridge_weights, ridge_weights_of_moments
+from fewratio.core.ridge import Moments, RidgePath, ridge_weights, ridge_weights_of_moments
 from fewratio.errors import ParameterError
 from fewratio.estimators.networks.pair import Pair
 from tests.strategies import normal, pairs, problems, quick, regs, seeds, with_padding
@@ -179,3 +179,21 @@ def test_second_derivatives_are_right_too():
 def test_an_unknown_form_is_refused():
     with pytest.raises(ParameterError, match="form is 'duall'"):
         ridge_weights(torch.ones(2, 3), torch.eye(2), 0.5, 1.0, form="duall")
+
+
+@quick
+@given(problem=problems())
+def test_moments_are_those_of_eq5(problem):
+    moments = Moments.of(problem.nu, problem.de)
+    torch.testing.assert_close(moments.K(problem.alpha), problem.K)
+    torch.testing.assert_close(moments.k, problem.k)
+
+
+def test_blocks_add_up_and_can_be_taken_off():
+    nu, de = normal(0, 9, 3), normal(1, 7, 3)
+    part, rest, whole = Moments.of(nu[:4], de[:2]), Moments.of(nu[4:], de[2:]), Moments.of(nu, de)
+    joined = part + rest
+    for found, expected in ((joined, whole), (whole - part, rest)):
+        assert (found.n_nu, found.n_de) == (expected.n_nu, expected.n_de)
+        torch.testing.assert_close(found.K(0.3), expected.K(0.3))
+        torch.testing.assert_close(found.k, expected.k)

@@ -11,7 +11,6 @@ import torch
 
 from fewratio import KLIEP, ULSIF, ClassifierRatio, RuLSIF, check_ratio_estimator
 from fewratio.estimators import KMM, HeldOutSelection, InlierRatioEstimator, Telescoping
-from fewratio_bench.d3re import D3RE
 from fewratio_bench.unconstrained_kl import UnconstrainedKL
 
 ALL, UNITS_MATTER = ("column order", "scale", "shift"), ("column order", "shift")
@@ -40,7 +39,6 @@ SLOW = pytest.mark.slow
         (InlierRatioEstimator(), ()),
         (InlierRatioEstimator(0.0, n_components=10), ()),
         # A network sees columns by their place, and its arithmetic in single precision depends on units.
-        (D3RE(n_steps=5), ()),
     ],
     ids=repr,
 )

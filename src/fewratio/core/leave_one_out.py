@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from fewratio.core.arrays import namespace
-from fewratio.core.moments import Moments
-from fewratio.core.ridge import RidgePath
+from fewratio.core.ridge import Moments, RidgePath
 from fewratio.core.shapes import Array, Float
 
 

@@ -1,5 +1,6 @@
-"""The ridge solve of Eq. 4-5, the only one in the package."""
+"""The ridge solve of Eq. 4-5, the only one in the package, and the sums over rows that it needs."""
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,47 @@ import numpy
 from fewratio.core.arrays import float64, namespace, per_matrix
 from fewratio.core.shapes import Array, Float
 from fewratio.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What Eq. 5 needs to know of two samples: sums over features, and sizes; `+` and `-` join and leave out rows.
+
+    Attributes
+    ----------
+    squares_nu, squares_de : array of shape (..., t, t)
+        Sum of phi phi' over the rows of either sample.
+    total_nu : array of shape (..., t)
+        Sum of phi over the numerator's rows.
+    n_nu, n_de : int
+        How many rows were summed.
+    """
+
+    squares_nu: Float[Array, "... t t"]
+    squares_de: Float[Array, "... t t"]
+    total_nu: Float[Array, "... t"]
+    n_nu: int
+    n_de: int
+
+    @classmethod
+    def of(cls, phi_nu: Float[Array, "... n t"], phi_de: Float[Array, "... m t"]) -> "Moments":
+        """Sum over the features of either sample's rows; there may be none."""
+        return cls(phi_nu.mT @ phi_nu, phi_de.mT @ phi_de, phi_nu.sum(-2), n_nu=phi_nu.shape[-2], n_de=phi_de.shape[-2])
+
+    def __add__(self, more: "Moments") -> "Moments":
+        return Moments(*map(operator.add, vars(self).values(), vars(more).values()))
+
+    def __sub__(self, part: "Moments") -> "Moments":
+        return Moments(*map(operator.sub, vars(self).values(), vars(part).values()))
+
+    def K(self, alpha: float) -> Float[Array, "... t t"]:
+        """Give K of Eq. 5: ``alpha mean_nu(phi phi') + (1 - alpha) mean_de(phi phi')``."""
+        return alpha / self.n_nu * self.squares_nu + (1 - alpha) / self.n_de * self.squares_de
+
+    @property
+    def k(self) -> Float[Array, "... t"]:
+        """The numerator's mean of phi."""
+        return self.total_nu / self.n_nu
 
 
 def ridge_weights(

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fewratio.core.seeds import seed_for
+from fewratio.core.draws import seed_for
 from fewratio_bench.evaluate import Judgement, judge_values
 from fewratio_bench.problems import Problem, Trial
 

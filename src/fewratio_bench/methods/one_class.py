@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from fewratio.core.draws import seed_for
 from fewratio.core.objectives import numerator_mean
-from fewratio.core.seeds import seed_for
 from fewratio.data.collection import Collection
 from fewratio.errors import TrainingError
 from fewratio.estimators.networks.nn.mlp import mlp

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 import torch
 
+from fewratio.core.draws import seed_for
 from fewratio.core.objectives import NonNegativeLSIF, Objective
-from fewratio.core.seeds import seed_for
 from fewratio.data.dataset import as_flags
 from fewratio.estimators.networks.nn import MLPFeatures, NoEncoder, RatioModel, SharedHead
 from fewratio.estimators.networks.optim import Ensemble, train_in_stages

@@ -14,8 +14,8 @@ from sklearn.neighbors import LocalOutlierFactor
 from torch import Tensor
 
 from fewratio.core.divergence import mmd2
+from fewratio.core.draws import seed_for
 from fewratio.core.kernels import median_distance
-from fewratio.core.seeds import seed_for
 from fewratio.estimators.networks.nn import GaussianFeatures, NoEncoder, RatioModel, RidgeHead
 from fewratio.estimators.networks.pair import Episode
 from fewratio.estimators.networks.universal import shipped_parts

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from fewratio.core.seeds import seed_for
+from fewratio.core.draws import seed_for
 from fewratio.data.collection import Collection
 from fewratio.data.dataset import Dataset
 from fewratio.data.registry import Source

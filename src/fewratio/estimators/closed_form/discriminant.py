@@ -14,7 +14,7 @@ from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.container import check_arrays
 from fewratio.core.discriminant import Coordinates, Support
 from fewratio.core.divergence import relative_pearson_divergence
-from fewratio.core.seeds import draw_seed
+from fewratio.core.draws import draw_seed
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import n_threads, one_thread
 from fewratio.core.units import ColumnScaling, column_scaling

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from fewratio.core.arrays import real_deviation
 from fewratio.core.blocks import row_blocks
 from fewratio.core.container import check_arrays
-from fewratio.core.draws import dataset_key
+from fewratio.core.draws import dataset_key, draw_seed
 from fewratio.core.kernels import check_squares
-from fewratio.core.moments import Moments
-from fewratio.core.ridge import RidgePath, ridge_weights_of_moments
-from fewratio.core.seeds import draw_seed
+from fewratio.core.ridge import Moments, RidgePath, ridge_weights_of_moments
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.core.wording import write_count

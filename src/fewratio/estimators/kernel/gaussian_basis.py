@@ -7,7 +7,7 @@ import numpy as np
 
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.kernels import MEDIAN_ROWS, median_distance, squared_distances
-from fewratio.core.moments import Moments
+from fewratio.core.ridge import Moments
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 

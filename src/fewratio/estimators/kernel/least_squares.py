@@ -13,8 +13,7 @@ from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.draws import in_row_order
 from fewratio.core.kernels import MEDIAN_ROWS, check_squares, distances_within, median_width
-from fewratio.core.moments import Moments
-from fewratio.core.ridge import ridge_weights, ridge_weights_of_moments
+from fewratio.core.ridge import Moments, ridge_weights, ridge_weights_of_moments
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError

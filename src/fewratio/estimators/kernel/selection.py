@@ -8,9 +8,8 @@ import numpy as np
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.leave_one_out import LeaveOneOut
-from fewratio.core.moments import Moments
 from fewratio.core.objectives import RelativeSquaredError
-from fewratio.core.ridge import RidgePath
+from fewratio.core.ridge import Moments, RidgePath
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError

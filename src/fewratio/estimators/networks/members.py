@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from fewratio.core.seeds import seed_for
+from fewratio.core.draws import seed_for
 from fewratio.data.collection import Collection
 from fewratio.estimators.networks import nn
 from fewratio.estimators.networks.optim import History
