@@ -76,6 +76,26 @@ def test_a_table_that_was_split_by_a_column_it_still_has():
     assert weights.advice.endswith("the samples hardly overlap (smoker alone separates all rows)")
 
 
+def test_durations_and_times_are_described_in_their_units():
+    """They were dates in 1970."""
+    rng = np.random.default_rng(0)
+
+    def flights(n, delay, hour):
+        start = pd.Timestamp("2024-01-01") + pd.to_timedelta((hour + rng.normal(0, 1, n)) % 24, unit="h")
+        return pd.DataFrame({"delay": pd.to_timedelta(rng.gamma(9, delay / 9, n), unit="min"), "arrival": start.time})
+
+    result = compare_datasets(flights(60, 10, 23.5), flights(60, 30, 0.5), random_state=0)
+    delay, arrival = sorted(result.columns, key=lambda each: each.kind)
+    assert (delay.kind, arrival.kind) == ("duration", "time of day")
+    assert (delay.p_value, arrival.p_value) == (0.001, 0.001)
+    assert "min ± " in delay.first
+    assert arrival.first.startswith("23:")
+    assert arrival.second.startswith("00:")
+    # An hour later, of a deviation of one hour.
+    assert arrival.effect == pytest.approx(-1, abs=0.4)
+    assert "1970" not in f"{result._report().sections}"
+
+
 def test_a_changed_floor_is_a_difference():
     """Whole numbers in steps of one count rows only if they are called so."""
     low, high = (pd.DataFrame({"floor": range(start, start + 12)}) for start in (1, 13))

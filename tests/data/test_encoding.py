@@ -20,7 +20,7 @@ from fewratio.data.columns import Column, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.raw_table import as_raw
 from fewratio.data.readers.files import find_file, read_raw
-from fewratio.errors import CollectionError, InputError, MissingColumnError, ParameterError
+from fewratio.errors import CollectionError, FewRatioWarning, InputError, MissingColumnError, ParameterError
 from tests.strategies import quick
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -103,9 +103,56 @@ def test_dates_and_times_are_days(kind):
     assert numbers == [[DAY + 0.5, 0], [DAY + 0.5, 1]]
 
 
-def test_times_of_the_day_and_durations_are_days(make):
-    assert numbers_of(make({"t": [datetime.time(6), datetime.time(18)]})) == [[0.25], [0.75]]
-    assert numbers_of(make({"t": [datetime.timedelta(hours=36), datetime.timedelta(2)]})) == [[1.5], [2]]
+def test_durations_are_seconds(make):
+    durations = [datetime.timedelta(hours=36), datetime.timedelta(2), None]
+    encoding, (numbers,) = encode(make({"t": durations}))
+    assert (encoding.columns[0].kind, encoding.columns[0].median) == ("duration", 151_200)
+    assert numbers == [[129_600, 0], [172_800, 0], [151_200, 1]]
+    assert [encoding.columns[0].write(each) for each in (3.5, 600, 7200, 259_200)] == [
+        "3.5 s",
+        "10 min",
+        "2 h",
+        "3 days",
+    ]
+    # As pandas writes them into a text file.
+    texts = [None if each is None else str(pd.Timedelta(each)) for each in durations]
+    assert encode(make({"t": texts}))[1] == [numbers]
+
+
+def test_times_of_day_are_cyclic(make):
+    times = [datetime.time(0), datetime.time(6), datetime.time(23, 59), None]
+    encoding, (numbers,) = encode(make({"t": times}))
+    assert encoding.columns[0].kind == "time of day"
+    assert encoding.feature_names == ("t (sine)", "t (cosine)", "t is missing")
+    assert encoding.summary == "1 column: 1 time of day"
+    np.testing.assert_allclose(np.array(numbers)[:2, :2], [[0, 1], [1, 0]], atol=1e-12)
+    # Midnight is no jump, and a gap is the middle of the others.
+    assert np.abs(np.subtract(numbers[0], numbers[2])).max() < 0.01
+    assert encoding.columns[0].median == pytest.approx(1.75, abs=0.3)
+    np.testing.assert_allclose(encoding.columns[0].decode(np.array(numbers)), [0, 6, 24 - 1 / 60], atol=1e-9)
+    assert [encoding.columns[0].write(each) for each in (14.0875, 24)] == ["14:05", "00:00"]
+    texts = [None if each is None else each.strftime("%H:%M") for each in times]
+    assert encode(make({"t": texts}))[1] == [numbers]
+    assert Encoding.from_dict(encoding.to_dict()) == encoding
+
+
+def test_booleans_beside_numbers_are_numbers_and_that_is_said(make):
+    p = [0.5, 1.5, 2.5]
+    tables = make({"s": [True, False, True], "p": p}), make({"s": [1, 0, 1], "p": p})
+    for options, names in (({}, ("s", "p")), ({"categorical": "s"}, ("s=0", "s=1", "p"))):
+        with pytest.warns(FewRatioWarning, match=r"'s' holds booleans in \w, and numbers in \w; it takes True as 1"):
+            encoding, (first, second) = encode(*tables, **options)
+        assert encoding.feature_names == names
+        assert first == second
+
+
+def test_a_time_zone_in_one_table_is_said(make):
+    p = [*range(8), 20]
+    zoned, naive = (pd.DataFrame({"when": when, "p": p}) for when in (ZONED, ZONED.tz_convert(None)))
+    with pytest.warns(FewRatioWarning, match="'when' has a time zone in A, and none in B; it takes those as UTC"):
+        encoding, (first, second) = encode(zoned, naive)
+    assert encoding.columns[0].zone == "UTC"
+    assert first == second
 
 
 ZONED = pd.date_range("2024-06-01 22:30", periods=9, freq="h", tz="Europe/Berlin")
@@ -160,7 +207,8 @@ def test_intervals_of_pandas_are_left_out_by_their_type():
 
 def test_dates_of_two_kinds_and_zones_go_together(make):
     text = make({"t": ["2020-01-01T00:00:00+02:00", "2020-01-01T00:00:00Z", "2020-01-02"]})
-    _, (first, second) = encode(text, make({"t": [SOME_DAY]}))
+    with pytest.warns(FewRatioWarning, match="'t' has a time zone in A, and none in B"):
+        _, (first, second) = encode(text, make({"t": [SOME_DAY]}))
     np.testing.assert_allclose(first, [[DAY - 2 / 24], [DAY], [DAY + 1]], rtol=0, atol=1e-9)
     assert second == [[DAY]]
 
@@ -423,7 +471,8 @@ def test_kinds_that_differ_between_tables(make):
         CollectionError, match=r"'p' holds numbers in A but text in B \(the first text is 'x' at row 0, "
     ):
         encode(make({"p": [1, 2]}), make({"p": ["x", "y"]}))
-    assert encode(make({"p": [1, 2]}), make({"p": [True, False]}))[1] == [[[1], [2]], [[1], [0]]]
+    with pytest.warns(FewRatioWarning, match="'p' holds booleans in B, and numbers in A"):
+        assert encode(make({"p": [1, 2]}), make({"p": [True, False]}))[1] == [[[1], [2]], [[1], [0]]]
     empty = pa.table({"p": pa.array([None], pa.string())})
     assert encode(make({"p": [1, 2]}), empty)[1] == [[[1, 0], [2, 0]], [[1.5, 1]]]
 

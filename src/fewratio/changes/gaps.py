@@ -20,7 +20,7 @@ def find_marks(encoding: Encoding | None) -> dict[int, int]:
     columns = () if encoding is None else encoding.used
     marking = [column for column in columns if column.marks_missing and column.median is not None]
     places = [encoding.places[column.name] for column in marking] if encoding is not None else []
-    return {place.start: place.stop - 1 for place in places}
+    return {value: place.stop - 1 for place in places for value in range(place.start, place.stop - 1)}
 
 
 def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:

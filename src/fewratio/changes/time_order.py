@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fewratio.changes.gaps import fill_gaps, find_marks
 from fewratio.changes.long_series import LONG, LongSeries
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.column_kinds import DATE, NUMBER, TEXT, read_days, write_days
+from fewratio.data.column_kinds import DATE, DURATION, NUMBER, TEXT, read_days, write_days
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import leave_out_columns
@@ -191,7 +191,7 @@ def _read_day(text: str) -> float | None:
 def _read_time(raw: RawTable, label: str) -> _Time:
     """Read the column of time, or say why it is none."""
     values, days = raw.values(label), _read_dates(raw, label)
-    numbers = days if days is not None else values.numbers if values.kind == NUMBER else None
+    numbers = days if days is not None else values.numbers if values.kind in (NUMBER, DURATION) else None
     if numbers is None:
         raise InputError(
             f"{values.name} holds {values.kind}; a time is a column of dates such as 2024-01-31, or of numbers. "

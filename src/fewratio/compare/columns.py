@@ -8,7 +8,7 @@ import numpy as np
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_apart
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, TIME
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import NonOverlapping
 
@@ -20,12 +20,12 @@ class ColumnDifference(NamedTuple):
     ----------
     column : str or int
         Its name, or its number where columns have no names.
-    kind : {"number", "boolean", "category", "date"}
+    kind : {"number", "boolean", "category", "date", "duration", "time of day"}
     first, second : str
         What it holds in either sample, in words: mean and standard deviation, or the shares of the category that
         differs most.
     effect : float
-        Cohen's d of numbers and dates (the difference of the means in units of the deviation within the samples,
+        Cohen's d of numbers, dates and times (the difference of the means in units of the deviation within the samples,
         positive if the first is larger), h of categories and of gaps (the difference of two shares' arcsines),
         whichever is larger.
     p_value : float or None
@@ -92,7 +92,9 @@ def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, 
     is_share = np.full(first.shape[1], column.kind == CATEGORY)
     is_share[-1] |= column.marks_missing
     effects = np.where(is_share, shares_apart(*shares), 0.0)
-    values = [side[side[:, -1] == 0, 0] if column.marks_missing else side[:, 0] for side in (first, second)]
+    values = [side[:, 0] if is_share[0] else column.decode(side) for side in (first, second)]
+    if column.kind == TIME and all(map(len, values)):
+        values = _unwind(*values)
     if not is_share[0] and all(map(len, values)):
         effects[0] = means_apart(*values)
     largest = int(np.abs(effects).argmax())
@@ -104,6 +106,12 @@ def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, 
     else:
         means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
         words = write_apart(means[0], means[1], column.write)
-        unit = " days" if column.kind == DATE else ""
-        words = [f"{word} ± {each:.3g}{unit}" for word, each in zip(words, deviations, strict=True)]
+        words = [f"{word} ± {column.write_deviation(each)}" for word, each in zip(words, deviations, strict=True)]
     return words[0], words[1], float(effects[largest])
+
+
+def _unwind(first: Floats, second: Floats) -> list[Floats]:
+    """Return times of day, in hours, as numbers around their mean on the circle: 23:30 and 0:30 are an hour apart."""
+    angles = [np.exp(2j * np.pi * side / 24).mean() for side in (first, second)]
+    centre = float(np.angle(angles[0] + angles[1])) * 12 / np.pi
+    return [(side - centre + 12) % 24 - 12 + centre for side in (first, second)]

@@ -1,15 +1,17 @@
 """The kinds of columns: which types are of a kind, how its values are read, and what becomes of them.
 
-========  ==========================================  ==========================================================
-kind      types                                       what becomes of a column
-========  ==========================================  ==========================================================
-number    integers, floats, decimals                  itself; the median where a value is missing
-boolean   booleans                                    0 and 1
-date      dates, times, durations                     days since 1970
-category  categories (dictionaries of text)           zeros and ones, a feature for each frequent category
-text      strings                                     dates if all texts are ISO dates, else an id or categories
-nothing   nulls                                       left out
-========  ==========================================  ==========================================================
+===========  =======================================  ==========================================================
+kind         types                                    what becomes of a column
+===========  =======================================  ==========================================================
+number       integers, floats, decimals               itself; the median where a value is missing
+boolean      booleans                                 0 and 1
+date         dates with or without a time             days since 1970
+duration     differences of times                     seconds
+time of day  times without a date                     sine and cosine, so that midnight is no jump
+category     categories (dictionaries of text)        zeros and ones, a feature for each frequent category
+text         strings                                  dates, times or durations if all are, else an id or categories
+nothing      nulls                                    left out
+===========  =======================================  ==========================================================
 
 A column of any other type is left out. To change what a type is, edit `read_values`; to change what becomes of a kind,
 edit `decide_column` and `Column` in `fewratio.data.columns`.
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import warnings
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
@@ -29,13 +32,15 @@ from numpy.typing import NDArray
 
 from fewratio.core.wording import write_count, write_list
 from fewratio.data import arrow as pa
-from fewratio.errors import InputError, name_parameter
+from fewratio.errors import FewRatioWarning, InputError, name_parameter
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
 NUMBER, BOOLEAN, TEXT, CATEGORY, DATE, MISSING = "number", "boolean", "text", "category", "date", "nothing"
+DURATION, TIME = "duration", "time of day"
 PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
+PLURALS |= {DURATION: "durations", TIME: "times of day"}
 # pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _LONGEST_CELL = 40
@@ -43,6 +48,11 @@ _DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 _NAMED_ZONE = re.compile(r".{10}.*\d(?:Z|[+-]\d{2}(?::?\d{2})?)")
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
+# As pandas writes it.
+_DURATION = re.compile(r"(-?\d+) days?(?:,? \+?(\d\d?):([0-5]\d):([0-5]\d(?:\.\d+)?))?")
+# The seconds of a unit of durations, each for those that have two of it or more.
+_DURATION_UNITS = {"days": _DAY_SECONDS, "h": 3600, "min": 60}
 _CATEGORICAL = name_parameter("categorical", "")
 # How people write numbers and dates that no program reads without being told.
 _FORMATTED = {
@@ -67,7 +77,8 @@ class ColumnValues(NamedTuple):
     kind : str
         One of the kinds of this module, or the column's type if it is another.
     numbers : ndarray of shape (n,)
-        Of numbers, booleans (0 and 1) and dates (days since 1970); NaN for what is missing.
+        Of numbers, booleans (0 and 1), dates (days since 1970), durations (seconds) and times of day (hours); NaN for
+        what is missing.
     codes : ndarray of shape (n,)
         Of text and categories: the number of each row's text; -1 for what is missing.
     texts : list of str
@@ -99,16 +110,16 @@ class ColumnValues(NamedTuple):
         return f"{text[:_LONGEST_CELL]!r}{'...' * (len(text) > _LONGEST_CELL)} at row {row}"
 
     def to_numbers(self, kind: str) -> NDArray[Any]:
-        """Return numbers, booleans or dates as finite numbers, NaN for what is missing."""
+        """Return values of a kind that has numbers as finite ones, NaN for what is missing."""
         numbers = self.numbers
         if self.kind in (TEXT, CATEGORY):
-            read = [read_days(text) if kind == DATE else _read_number(text) for text in self.texts]
+            read = list(map(READERS.get(kind, _read_number), self.texts))
             if None in read:
                 wrong = [code for code, number in enumerate(read) if number is None]
                 found = f"{self.name} holds {self.find_text(wrong)} (counting from 0), which is no {kind}"
                 raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
             numbers = np.array([*read, np.nan], dtype=np.float64)[self.codes]
-        elif self.kind not in ((MISSING, DATE) if kind == DATE else (MISSING, NUMBER, BOOLEAN)):
+        elif self.kind not in ((MISSING, kind) if kind in READERS else (MISSING, NUMBER, BOOLEAN)):
             held = PLURALS.get(self.kind, self.kind)
             raise InputError(f"{self.name} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
         infinite = np.isinf(numbers)
@@ -134,6 +145,8 @@ class ColumnValues(NamedTuple):
     def _write(self, number: float) -> str:
         if self.kind == DATE:
             return write_days(number, self.zone)
+        if self.kind in (DURATION, TIME):
+            return (write_duration if self.kind == DURATION else write_time)(number, 12)
         if self.kind == BOOLEAN:
             return str(bool(number))
         return str(int(number)) if float(number).is_integer() else repr(number)
@@ -161,6 +174,9 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
         return ColumnValues(table, label, NUMBER, arrow_numbers(column))
     if kind == pa.bool_():
         return ColumnValues(table, label, BOOLEAN, arrow_numbers(column))
+    if pa.types.is_duration(kind) or pa.types.is_time(kind):
+        seconds, is_time = _read_arrow_days(column) * _DAY_SECONDS, pa.types.is_time(kind)
+        return ColumnValues(table, label, TIME if is_time else DURATION, seconds / 3600 if is_time else seconds)
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         return ColumnValues(table, label, DATE, _read_arrow_days(column), zone=getattr(kind, "tz", None))
     is_category = pa.types.is_dictionary(kind)
@@ -233,11 +249,83 @@ def write_days(days: float, zone: str | None = None) -> str:
     return str(moment.date()) if moment.time() == datetime.time.min else str(moment)
 
 
+def write_time(hours: float, digits: int = 4) -> str:
+    """Write hours since midnight as a time of day, with seconds if there are more than four digits and they are not 0.
+
+    Examples
+    --------
+    >>> write_time(14.0875), write_time(14.0875, 6), write_time(-0.5)
+    ('14:05', '14:05:15', '23:30')
+    """
+    seconds = round(hours * 3600) % _DAY_SECONDS
+    minutes = f"{seconds // 3600:02}:{seconds % 3600 // 60:02}"
+    return f"{minutes}:{seconds % 60:02}" if digits > 4 and seconds % 60 else minutes
+
+
+def write_duration(seconds: float, digits: int = 4) -> str:
+    """Write a duration in a unit that it has two of or more, or in seconds.
+
+    Examples
+    --------
+    >>> write_duration(90), write_duration(5400), write_duration(-10_800), write_duration(864_000)
+    ('90 s', '90 min', '-3 h', '10 days')
+    """
+    unit, size = choose_duration_unit(seconds)
+    return f"{seconds / size:.{digits}g} {unit}"
+
+
+def choose_duration_unit(seconds: float) -> tuple[str, int]:
+    """Return the largest unit that a duration has two of or more, and its seconds."""
+    return next((each for each in _DURATION_UNITS.items() if abs(seconds) >= 2 * each[1]), ("s", 1))
+
+
+def _read_time(text: str) -> float | None:
+    """Return a time of day, such as 14:05, in hours."""
+    found = _TIME.fullmatch(text)
+    return None if found is None else int(found[1]) + int(found[2]) / 60 + float(found[3] or 0) / 3600
+
+
+def _read_duration(text: str) -> float | None:
+    """Return a duration as pandas writes it, such as "2 days 01:30:00", in seconds."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return None
+    return int(found[1]) * _DAY_SECONDS + sum(float(found[2 + i] or 0) * 60 ** (2 - i) for i in range(3))
+
+
+# How texts of a kind are read; None is returned for others.
+READERS = {DATE: read_days, TIME: _read_time, DURATION: _read_duration}
+
+
 def find_zone(columns: Sequence[ColumnValues]) -> str | None:
     """Return the time zone in which to write dates of tables: theirs, UTC if they name several, None if none."""
     named = [any(map(_NAMED_ZONE.fullmatch, values.texts)) for values in columns]
-    zones = {"UTC" if is_named else values.zone for values, is_named in zip(columns, named, strict=True)}
-    return zones.pop() if len(zones) == 1 else "UTC"
+    zones = ["UTC" if is_named else values.zone for values, is_named in zip(columns, named, strict=True)]
+    held = [(zone, values) for zone, values in zip(zones, columns, strict=True) if values.kind != MISSING]
+    if len({zone is None for zone, _ in held}) > 1:
+        zoned, naive = (next(each for zone, each in held if (zone is None) == is_naive) for is_naive in (False, True))
+        _warn_of_kinds(zoned.label, f"has a time zone in {zoned.table}, and none in {naive.table}", "those as UTC")
+    return zones[0] if len(set(zones)) == 1 else "UTC"
+
+
+def unify_booleans(columns: Sequence[ColumnValues]) -> list[ColumnValues]:
+    """Return the values of a column of several tables; booleans as numbers if other tables hold numbers."""
+    if {values.kind for values in columns} >= {BOOLEAN, NUMBER}:
+        return [values._replace(kind=NUMBER) if values.kind == BOOLEAN else values for values in columns]
+    return list(columns)
+
+
+def warn_of_booleans(columns: Sequence[ColumnValues]) -> None:
+    """Warn of a column of booleans in some tables and of numbers in others."""
+    first = {values.kind: values.table for values in reversed(columns)}
+    if {BOOLEAN, NUMBER} <= first.keys():
+        found = f"holds booleans in {first[BOOLEAN]}, and numbers in {first[NUMBER]}"
+        _warn_of_kinds(columns[0].label, found, "True as 1 and False as 0")
+
+
+def _warn_of_kinds(label: str | int, found: str, taken: str) -> None:
+    advice = "Give both tables the same if that is wrong"
+    warnings.warn(FewRatioWarning(f"Column {label!r} {found}; it takes {taken}. {advice}."), stacklevel=6)
 
 
 def as_arrow(column: nw.Series[Any] | list[Any]) -> pa.ChunkedArray:

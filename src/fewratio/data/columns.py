@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,15 +19,21 @@ from fewratio.data.column_kinds import (
     BOOLEAN,
     CATEGORY,
     DATE,
+    DURATION,
     MISSING,
     NUMBER,
     PLURALS,
+    READERS,
     TEXT,
+    TIME,
     ColumnValues,
     check_numbers,
     find_zone,
-    read_days,
+    unify_booleans,
+    warn_of_booleans,
     write_days,
+    write_duration,
+    write_time,
 )
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import CollectionError, ParameterError, name_parameter
@@ -36,6 +43,8 @@ ID, NAMES_DATASET, EMPTY, DROPPED, NOT_IN_ALL = "id", "names the dataset", "no v
 ORDERS, DATED = "orders the tables", "date of a row"
 # A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
+# The angle of an hour of the day.
+_HOUR = 2 * math.pi / 24
 # In fewer rows all texts may differ by chance.
 _LEAST_DIFFERENT = 8
 # Names of whole numbers that may name rows, and of those that may count them (pandas writes an index as "Unnamed: 0").
@@ -176,7 +185,7 @@ class Column:
     Attributes
     ----------
     name : str
-    kind : {"number", "boolean", "category", "date"}
+    kind : {"number", "boolean", "category", "date", "duration", "time of day"}
     left_out : str or None
         Why the column is not used, if it is not: "id", "names the dataset", "orders the tables", "date of a row", "no
         values", "dropped", "not in all tables" or the type of its values.
@@ -207,6 +216,7 @@ class Column:
         if self.left_out is not None:
             return ()
         names = [f"{self.name}={category}" for category in self.categories] if self.kind == CATEGORY else [self.name]
+        names = [f"{self.name} (sine)", f"{self.name} (cosine)"] if self.kind == TIME else names
         others = [f"{self.name}=other"] if self.pools_others else []
         return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
 
@@ -222,8 +232,13 @@ class Column:
         if self.kind != CATEGORY:
             numbers = values.to_numbers(self.kind)
             missing = np.isnan(numbers)
-            result[:, 0] = numbers if self.median is None else np.where(missing, self.median, numbers)
+            numbers = numbers if self.median is None else np.where(missing, self.median, numbers)
+            result[:, 0] = numbers
+            if self.kind == TIME:
+                result[:, 0], result[:, 1] = np.sin(numbers * _HOUR), np.cos(numbers * _HOUR)
         else:
+            if values.kind == BOOLEAN and not {"True", "False"} & set(self.categories):
+                values = values._replace(kind=NUMBER)
             coded = values.to_categories()
             place = {category: number for number, category in enumerate(self.categories)}
             others = len(self.categories) if self.pools_others else -1
@@ -237,14 +252,28 @@ class Column:
             result[:, -1] = missing
         return unknown
 
+    def decode(self, features: NDArray[Any]) -> NDArray[Any]:
+        """Return what a column of any kind but categories holds in the encoded rows in which it holds something."""
+        held = features[features[:, -1] == 0] if self.marks_missing else features
+        return np.arctan2(held[:, 0], held[:, 1]) / _HOUR % 24 if self.kind == TIME else held[:, 0]
+
     def write(self, value: float, digits: int = 4) -> str:
-        """Write a number, boolean or date as a user would; a date of few digits has no time."""
+        """Write a number, boolean, date, duration or time as a user would; a date of few digits has no time."""
+        if self.kind in (DURATION, TIME):
+            return (write_duration if self.kind == DURATION else write_time)(value, digits)
         if self.kind == DATE:
             text = write_days(value, self.zone)
             return text.partition(" ")[0] if digits == 4 else text
         if self.kind == BOOLEAN:
             return str(bool(value))
         return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+
+    def write_deviation(self, value: float) -> str:
+        """Write a standard deviation in the unit of the values."""
+        if self.kind == DURATION:
+            return write_duration(value, 3)
+        unit = {DATE: " days", TIME: " h"}.get(self.kind, "")
+        return f"{value:.3g}{unit}"
 
 
 def decide_column(
@@ -265,6 +294,8 @@ def decide_column(
     if label == rules.id:
         return Column(label, left_out=ID)
     found = [raw.values(label) for raw in raws]
+    warn_of_booleans(found)
+    found = unify_booleans(found)
     kind = _find_kind(label, found, rules)
     if kind not in PLURALS:
         return Column(label, left_out=kind)
@@ -280,6 +311,9 @@ def decide_column(
     if not len(present):
         return Column(label, left_out=EMPTY)
     marks_missing = len(present) < sum(map(len, numbers))
+    if kind == TIME:
+        middle = float(np.angle(np.exp(1j * _HOUR * present).mean()) / _HOUR % 24)
+        return Column(label, kind, median=middle, marks_missing=marks_missing)
     # Halved first: the sum of the middle two may overflow. In place: there may be many.
     present /= 2
     median = 2 * float(np.median(present, overwrite_input=True))
@@ -300,10 +334,9 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
     unknown = [kind for kind in held if kind not in (*PLURALS, TEXT)]
     if not held or unknown:
         return unknown[0] if unknown else EMPTY
-    if held.keys() <= {TEXT, DATE} and all(read_days(text) is not None for each in found for text in each.texts):
-        return DATE
-    if held.keys() == {NUMBER, BOOLEAN}:
-        return NUMBER
+    for kind, read in READERS.items():
+        if held.keys() <= {TEXT, kind} and all(read(text) is not None for each in found for text in each.texts):
+            return kind
     for values in found:
         if values.kind == TEXT:
             values.check_not_almost_numbers()

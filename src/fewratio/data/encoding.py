@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.wording import quote_list, write_count, write_list
-from fewratio.data.column_kinds import DATE, NUMBER, PLURALS
+from fewratio.data.column_kinds import DATE, DURATION, NUMBER, PLURALS
 from fewratio.data.columns import (
     DATED,
     DROPPED,
@@ -222,7 +222,7 @@ class Encoding:
 
     def find_dtype(self, raw: RawTable) -> type[np.floating[Any]]:
         """Return the type of the features of a table."""
-        numbers = [column for column in self.used if column.kind in (NUMBER, DATE)]
+        numbers = [column for column in self.used if column.kind in (NUMBER, DATE, DURATION)]
         is_single = bool(numbers) and all(raw.is_single(column.name) for column in numbers)
         return np.float32 if is_single else np.float64
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.wording import write_list
-from fewratio.data.column_kinds import CATEGORY, DATE
+from fewratio.data.column_kinds import CATEGORY, DATE, unify_booleans
 from fewratio.data.columns import DATED, ORDERS, Column
 from fewratio.data.encoding import Encoding, warn_of_left_out
 from fewratio.data.raw_table import RawTable, freeze
@@ -75,8 +75,8 @@ def pool_levels(label: str, raws: Sequence[RawTable]) -> Levels:
     """Return the categories of a column of several tables, one after the other."""
     number: dict[str, int] = {}
     codes = []
-    for raw in raws:
-        coded = raw.values(label).to_categories()
+    for values in unify_booleans([raw.values(label) for raw in raws]):
+        coded = values.to_categories()
         places = [number.setdefault(text, len(number)) for text in coded.texts]
         # The last place is that of code -1.
         codes.append(np.array([*places, -1], dtype=np.intp)[coded.codes])
@@ -156,7 +156,7 @@ def leave_out_dates(
 
 def _describe_order(column: Column, samples: Sequence[NDArray[Any]], n_columns: int) -> str | None:
     """Return the ranges of dates if those of no two samples overlap and chance does not explain it, else None."""
-    held = [rows[rows[:, -1] == 0, 0] if column.marks_missing else rows[:, 0] for rows in samples]
+    held = [column.decode(rows) for rows in samples]
     if len(held) < 2 or not all(map(len, held)):
         return None
     ranges = sorted((float(values.min()), float(values.max())) for values in held)
@@ -227,7 +227,7 @@ def _judge_levels(levels: Levels, n_first: int) -> _Rule:
 def _judge_numbers(column: Column, first: NDArray[Any], second: NDArray[Any]) -> _Rule | None:
     """Return the best split of numbers, with a table for gaps; None where no split can separate most rows."""
     sizes = len(first), len(second)
-    held = [side[side[:, -1] == 0, 0] if column.marks_missing else side[:, 0] for side in (first, second)]
+    held = [column.decode(side) for side in (first, second)]
     gaps = [n - len(values) for n, values in zip(sizes, held, strict=True)]
     if all(map(len, held)) and not any(gaps) and _cannot_split(*held):
         return None

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from fewratio.core.wording import write_count, write_list
-from fewratio.data.column_kinds import CATEGORY, DATE
+from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, TIME
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.report import page
+
+_DONE = {DATE: "days since 1970", DURATION: "seconds", TIME: "sine and cosine of the time"}
 
 
 def column_treatment(
@@ -44,7 +46,7 @@ def _treatment(column: Column) -> str:
         n_own, others = len(column.categories), ", and one for all others" * column.pools_others
         done = f"{write_count(n_own, 'column')} of 0 and 1: {write_list(column.categories)}{others}"
     else:
-        done = "days since 1970" if column.kind == DATE else "as it is"
+        done = _DONE.get(column.kind, "as it is")
     if not column.marks_missing:
         return done
     filled = "" if column.median is None else f"gaps filled with the median {column.write(column.median)}; "

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fewratio.charts.chart import Chart
 from fewratio.charts.distributions import grouped_bars, mirrored_bars, step_lines
 from fewratio.core.shapes import Floats
-from fewratio.data.column_kinds import CATEGORY, DATE
+from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, TIME, choose_duration_unit
 from fewratio.data.columns import Column
 
 # Most bins of numbers, and fewest; so few different values have a bin each.
@@ -68,10 +68,16 @@ class Distribution(NamedTuple):
         description = f"{title}. Most in {', '.join(names)}: {self.summary}."
         if self.edges is None:
             return grouped_bars(self.labels, shares, title, description)
-        is_time, zone = self.column.kind == DATE, self.column.zone
-        title += f" ({zone})" if zone else ""
-        edges = [self.column.write(edge, 6)[:19].replace(" ", "T") for edge in self.edges] if is_time else self.edges
-        return step_lines(edges, shares, title, description, is_time)
+        edges: list[Any] = self.edges
+        is_time, unit = self.column.kind == DATE, self.column.zone
+        if is_time:
+            edges = [self.column.write(edge, 6)[:19].replace(" ", "T") for edge in self.edges]
+        elif self.column.kind == TIME:
+            unit = "hour of the day"
+        elif self.column.kind == DURATION:
+            unit, size = choose_duration_unit(max(map(abs, self.edges)))
+            edges = [edge / size for edge in self.edges]
+        return step_lines(edges, shares, title + (f" ({unit})" if unit else ""), description, is_time)
 
 
 def distribution(
@@ -98,7 +104,7 @@ def distribution(
         labels = [*column.categories, *(["other"] if column.pools_others else [])]
         shares = [weight @ rows[:, : len(labels)] for weight, rows in zip(weighed, samples, strict=True)]
         return Distribution(column, *_largest(labels, np.array(shares)), missing)
-    values = [np.asarray(rows[~gap, 0], np.float64) for rows, gap in zip(samples, gaps, strict=True)]
+    values = [np.asarray(column.decode(rows), np.float64) for rows in samples]
     kept = [weight[~gap] for weight, gap in zip(weighed, gaps, strict=True)]
     pooled = np.concatenate(values)
     # Most columns have many values, as the first of them show.

@@ -13,7 +13,7 @@ from fewratio.core.container import Arrays, Fields, Stored, check_arrays
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling, column_scaling
 from fewratio.core.wording import write_count, write_list
-from fewratio.data.column_kinds import DATE, NUMBER
+from fewratio.data.column_kinds import DATE, DURATION, NUMBER
 from fewratio.data.columns import ColumnOptions, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.raw_table import as_raw
@@ -190,7 +190,7 @@ def _bounds(
     if encoding is None:
         places: dict[Any, int] = {number: number for number in range(rows.shape[1])}
     else:
-        numbers = [column.name for column in encoding.used if column.kind in (NUMBER, DATE)]
+        numbers = [column.name for column in encoding.used if column.kind in (NUMBER, DATE, DURATION)]
         places = {name: encoding.places[name].start for name in numbers}
     for column, given in ranges.items():
         if column not in places:
