@@ -21,7 +21,7 @@ cancer = load_breast_cancer(as_frame=True)
 malignant = cancer.data[cancer.target == 0].sample(15, random_state=1)
 benign = cancer.data[cancer.target == 1].sample(15, random_state=1)
 
-result = compare_datasets(malignant, benign, random_state=0, keep=list(cancer.data.columns))
+result = compare_datasets(malignant, benign, random_state=0)
 columns = pd.DataFrame(result.columns)
 columns[["column", "effect", "p_value", "contribution"]].head(10).round(3)
 

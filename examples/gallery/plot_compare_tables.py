@@ -23,11 +23,12 @@ print(result)
 print(f"90 % interval of the divergence: {result.interval[0]:.2f} to {result.interval[1]:.2f}")
 
 # %%
-# Columns whose ranges do not overlap tell the tables apart by themselves. They are reported, and left out of
-# the comparison unless ``keep`` names them.
+# Some columns separate the tables by themselves. They count like all others, and the result without them is one
+# attribute away.
 
 for column in result.non_overlapping:
-    print(column)
+    print(column.separates)
+print(result.rest)
 
 # %%
 # The picture of the result: the ratio at the rows, the test, and the effect of each column.

@@ -35,7 +35,7 @@ def test_the_main_demo_compares_real_tables_and_finds_outliers(tmp_path, monkeyp
     for said in (
         "divergence",
         "p-value     0.001 (999 permutations)",
-        "no overlap  alcohol alone separates all rows: 12.85",
+        "apart       alcohol alone separates all rows: 12.85",
         "bottle: id",
     ):
         assert said in done.stdout

@@ -282,8 +282,8 @@ def test_a_column_that_tells_tables_apart_fails_a_check(tmp_path):
     assert done.exit_code == 3
     assert "--fail-if: p = 0.001 < 0.01" in done.stderr
     lines = done.stdout.splitlines()
-    assert lines[1].startswith("no overlap  amount alone separates all rows: ")
-    assert lines[2] == "no overlap  unit alone separates all rows: euros in euros.csv, cents in cents.csv"
+    assert lines[1].startswith("apart       amount alone separates all rows: ")
+    assert lines[2] == "apart       unit alone separates all rows: euros in euros.csv, cents in cents.csv"
     assert lines[3].endswith("1 left out (day: orders the tables)")
     assert "without amount, unit: p = " in done.stdout
     # What is left out is not said twice.
@@ -391,7 +391,7 @@ def test_what_is_used_is_not_called_left_out(tmp_path):
     for name, low in (("a", 0), ("b", 100)):
         pd.DataFrame({"x": np.arange(low, low + 20) / 3}).to_csv(tmp_path / f"{name}.csv", index=False)
     done = run(tmp_path, "compare", "a.csv", "b.csv", "--permutations", "99")
-    assert "no overlap  x alone separates all rows: 0 to 6.333 in a.csv" in done.stdout
+    assert "apart       x alone separates all rows: 0 to 6.333 in a.csv" in done.stdout
     assert "without" not in done.stdout
     assert "left out" not in done.stdout
 

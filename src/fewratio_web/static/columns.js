@@ -35,7 +35,7 @@ export class Columns {
     this.names = columns.map(({ name }) => name);
     const total = rows.reduce((sum, each) => sum + each, 0);
     this.read = { tables: rows.length, rows: total };
-    const lines = columns.map(({ name, kind, left_out: reason, is_refused: isRefused, examples }) => {
+    const lines = columns.map(({ name, kind, left_out: reason, note, is_refused: isRefused, examples }) => {
       const choose = make("select", {
         "aria-label": `Use ${name} as`,
         onchange: (event) => {
@@ -48,7 +48,7 @@ export class Columns {
       if (use) choose.value = this.uses[name] = use;
       return make("tr", { class: reason ? "unused" : "" },
         make("th", { scope: "row" }, name),
-        make("td", {}, reason ? `${isRefused ? "cannot be used as it is" : "not used"}: ${reason}` : kind),
+        make("td", {}, reason ? `${isRefused ? "cannot be used as it is" : "not used"}: ${reason}` : note ? `${kind}; ${note}` : kind),
         make("td", { class: "examples" }, examples.join(", ")),
         make("td", {}, choose));
     });
