@@ -64,6 +64,9 @@ def plain_statistics(rows, first):
     clipped = np.where(reach > 0, np.clip(rows, middle - reach, middle + reach), rows)
     deviations = clipped.std(0)
     means = contrast @ (clipped / np.where(deviations > 0, deviations, 1))
+    white = standardised(clipped)[:, deviations > 1e-9]
+    shift, ridge = contrast @ white, 0.05 * white.shape[1] / n * np.eye(white.shape[1])
+    discriminant = shift @ np.linalg.solve(white.T @ white / n + ridge, shift)
     size = np.sqrt(n_first * len(second) / n)
     x = rankdata(rows, axis=0) * 2 / n - 1 / n - 1
     several = [np.ptp(x[:, j]) > 0 and len(np.unique(x[:, j])) > 2 for j in range(x.shape[1])]
@@ -78,6 +81,7 @@ def plain_statistics(rows, first):
         ratio,
         size * largest,
         spread,
+        discriminant,
         np.abs(products).max(initial=0),
         (products**2).sum(),
         size * np.abs(contrast @ shape).max(initial=0),
@@ -106,14 +110,14 @@ def plain_tails(values):
 
 def brute_force(A, B, estimator=None):
     """The p-value over all permutations, one after the other; the statistic."""
-    rows, weights = np.concatenate([A, B]), [4, 8, 2, 3, 2, 1, 1, 1]
+    rows, weights = np.concatenate([A, B]), [4, 8, 2, 3, 2, 2, 1, 1, 1]
     dealt = [list(a) for a in combinations(range(len(rows)), len(A))]
     table = np.array([plain_statistics(rows, first) for first in dealt])
     if estimator is not None:
         others = [sorted(set(range(len(rows))) - set(first)) for first in dealt]
         pairs = zip(dealt, others, strict=True)
         own = [divergence(estimator, rows[first], rows[second]) for first, second in pairs]
-        table, weights = np.column_stack([table, own]), [*weights, 22]
+        table, weights = np.column_stack([table, own]), [*weights, 24]
     evidence = sum(weight / plain_tails(column) for weight, column in zip(weights, table.T, strict=True)) / sum(weights)
     return (np.log10(evidence) >= np.log10(evidence[0]) - 1e-6 * np.abs(np.log10(evidence)).max()).mean(), np.log10(
         evidence[0]

@@ -60,6 +60,16 @@ def test_a_changed_relation_of_two_columns_is_found(d):
     assert found.p_value <= 0.01
 
 
+def test_a_column_that_moves_given_another_is_found():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(60, 5)), rng.normal(size=(60, 5))
+    for X, shift in ((A, 0), (B, 0.3)):
+        X[:, 1] = X[:, 0] + 0.2 * X[:, 1] + shift
+    found = run(A, B)
+    assert found.p_value == 1 / 200
+    assert found.p_values["difference of means"] > 0.05
+
+
 def test_one_statistic_alone_can_give_the_smallest_p_value():
     rng = np.random.default_rng(0)
     found = run(correlated(rng, 40, 5, 0.9), correlated(rng, 40, 5, -0.9))

@@ -303,10 +303,10 @@ def compare_datasets(
     The p-value is that of a permutation test, exact at any size: the rows of both are divided again into two samples of
     the same sizes, and all statistics are computed again. They are the energy distance, the difference of the means of
     all columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means,
-    ranks or spread), the spread of all columns together, products of two columns (their relation), the shape of a
-    single column, and chi-square of categories; the divergence of an estimator that is given is one more. Each becomes
-    a chance, by its moments over the other permutations, and the weighted harmonic mean of these chances is ranked
-    among the permutations.
+    ranks or spread), the spread of all columns together, a linear discriminant, products of two columns (their
+    relation), the shape of a single column, and chi-square of categories; the divergence of an estimator that is given
+    is one more. Each becomes a chance, by its moments over the other permutations, and the weighted harmonic mean of
+    these chances is ranked among the permutations.
 
     Parameters
     ----------

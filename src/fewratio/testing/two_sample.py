@@ -29,6 +29,7 @@ WEIGHTS = {
     "density ratio": 2.0,
     "largest difference of a column": 3.0,
     "spread": 2.0,
+    "linear discriminant": 2.0,
     "largest difference of a product": 1.0,
     "difference of products": 1.0,
     "shape": 1.0,
@@ -43,6 +44,8 @@ _OF_SMALLER, _MAX_UNITS, _MAX_VALUES, _MIN_UNITS = 1_000, 10_000, 2**23, 200
 _MAX_KERNEL_ROWS, _MAX_CENTRES = 10_000, 500
 # The ratio's kernel: its width in median distances, and its regulariser.
 _WIDTH, _REG = 0.5, 0.01
+# The regulariser of the discriminant, for as many features as units.
+_RIDGE = 0.05
 # Pairs of features whose products are compared: all pairs of 60 columns.
 _MAX_PAIRS = 1_770
 # Columns among which the joint difference is divided: the strongest.
@@ -403,6 +406,9 @@ class _Statistics:
         divergence of a least-squares ratio at alpha = 0.5 between samples of one size.
     clipped : ndarray of shape (n_units, d)
         Of the values, standardised; far ones are clipped.
+    white : ndarray of shape (n_units, at most d)
+        The same, whitened up to a regulariser: the squared difference of their means is what the best linear function
+        of the columns tells of the samples.
     marginal, shape : ndarray of shape (n_units, 3 * d) and (n_units, 2 * d)
         Of each feature its values, their normal scores and the squares of those, standardised; and the third and
         fourth Legendre polynomials of its ranks.
@@ -424,6 +430,7 @@ class _Statistics:
     norms: Floats
     ratio: Floats
     clipped: Floats
+    white: Floats
     marginal: Floats
     shape: Floats
     products: Floats
@@ -479,6 +486,7 @@ class _Statistics:
             norms=in_kernels.sum_rows((energy**2).sum(1)[None]).T,
             ratio=in_kernels.sum_rows(ratio.T).T,
             clipped=clipped.T,
+            white=_whiten(clipped.T, units.sizes),
             marginal=marginal.reshape(3 * d, -1).T,
             shape=shape.reshape(2 * d, -1).T,
             products=_sum_products(scores, columns, units).T,
@@ -540,6 +548,7 @@ class _Statistics:
             "density ratio": (difference(self.ratio, k_first, k_second) ** 2).sum(1),
             "largest difference of a column": largest.max(1),
             "spread": spread[:, 0],
+            "linear discriminant": (difference(self.white) ** 2).sum(1),
             "largest difference of a product": np.abs(products).max(1, initial=0),
             "difference of products": (products**2).sum(1),
             "shape": shape.max(1),
@@ -582,6 +591,15 @@ def _kernel_features(rows: Floats, rng: np.random.Generator) -> tuple[Floats, Fl
     kernel -= kernel.mean(0)
     covariance = kernel.T @ kernel / n + _REG * np.eye(kernel.shape[1])
     return energy, solve_triangular(np.linalg.cholesky(covariance), kernel.T, lower=True).T
+
+
+def _whiten(sums: Floats, sizes: Numbers) -> Floats:
+    """Make the sums of features over units uncorrelated, up to a regulariser that goes by the number of features."""
+    centred = sums - sizes[:, None] * (sums.sum(0) / sizes.sum())
+    deviations = real_deviation(np.abs(sums).max(0), centred.std(0))
+    varies = deviations > 0
+    left, values, _ = np.linalg.svd(centred[:, varies] / deviations[varies], full_matrices=False)
+    return left * (values / np.sqrt(values**2 / len(sums) + _RIDGE * int(varies.sum()) / len(sums)))
 
 
 def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> Floats:
