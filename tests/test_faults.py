@@ -212,7 +212,7 @@ def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text("x\n1\n")
 
-    def read_csv(*arguments):
+    def read_csv(*arguments, **options):
         raise MemoryError
 
     monkeypatch.setattr("fewratio.data.readers.files.read_csv", read_csv)

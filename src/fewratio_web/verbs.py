@@ -111,5 +111,6 @@ def _describe_option(field: Field) -> dict[str, Any]:
     if field.type in (int, float):
         step = 1 if field.type is int else "any"
         return described | {"type": "number", "min": low, "max": high, "step": step}
-    kind = "column" if field.is_column else "checkbox" if field.type is bool else "text"
+    kind = "checkbox" if field.type is bool else "text"
+    kind = "column" if field.is_column else "switch" if field.is_switch else kind
     return described | {"type": kind, "maxlength": high}

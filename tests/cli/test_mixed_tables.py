@@ -210,6 +210,33 @@ def test_a_condition_that_few_rows_cannot_meet_is_said(folder):
     assert "--fail-if 'p < 0.01' cannot hold: with so few rows, no p-value is below 0.029" in done.stderr
 
 
+def test_a_header_of_years_is_said_and_can_be_denied(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("a", "b"):
+        rows = "\n".join(",".join(f"{value:.3f}" for value in row) for row in rng.normal(size=(20, 3)))
+        (tmp_path / f"{name}.csv").write_text(f"2019,2020,2021\n{rows}\n")
+    (tmp_path / "many").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "many" / f"{name}.csv").write_text((tmp_path / f"{name}.csv").read_text())
+    said = "(2019, 2020, 2021) is read as names of columns. --no-header changes that."
+    for command, n_rows in (
+        (("compare", "a.csv", "b.csv", "--permutations", "9"), [20, 20]),
+        (("outliers", "--normal", "a.csv", "--unlabelled", "b.csv"), None),
+        (("ratio", "a.csv", "b.csv"), None),
+        (("weights", "a.csv", "b.csv"), None),
+        (("changes", "a.csv"), None),
+        (("compare-all", "many"), None),
+        (("columns", "a.csv"), None),
+    ):
+        done = run(tmp_path, *command)
+        assert done.exit_code == 0, done.output
+        assert said in done.stderr, command
+        assert n_rows is None or answer(tmp_path, *command)["n_rows"] == n_rows
+    denied = run(tmp_path, "compare", "a.csv", "b.csv", "--permutations", "9", "--no-header", "--json")
+    assert json.loads(denied.stdout)["n_rows"] == [21, 21]
+    assert denied.stderr == ""
+
+
 def test_pairs_are_offered_and_compared(tmp_path):
     rng = np.random.default_rng(0)
     level = 9 * rng.normal(size=30)

@@ -22,7 +22,16 @@ import pytest
 
 from fewratio.data.collection import Collection
 from fewratio.data.readers.csv import read_csv
-from fewratio.data.readers.files import find_file, open_rows, read_arrays, read_columns, read_raw
+from fewratio.data.readers.files import (
+    find_file,
+    find_table_files,
+    open_rows,
+    read_arrays,
+    read_columns,
+    read_raw,
+    read_table,
+    settle_layouts,
+)
 from fewratio.errors import (
     CollectionError,
     DataFileError,
@@ -137,7 +146,7 @@ def test_a_file_read_in_pieces_keeps_its_rows_in_order(tmp_path, end, outlier):
         ("1,x", "column 'q' of file 'a.csv' holds text, but 800 of its 801 different values are numbers"),
         ("1,x", "the first that is none is 'x' at row 400"),
         ("1,inf", "column 'q' of file 'a.csv' has 1 infinite value, the first at row 400"),
-        (b"1,\xff", "line 402 holds the byte 0xff"),
+        ("é,2".encode() + b"\n1,\xff", "line 403 holds the byte 0xff"),
     ],
 )
 def test_what_is_wrong_in_a_late_piece_is_named(tmp_path, late, reason):
@@ -337,7 +346,97 @@ def test_a_frame_has_the_types_of_the_file(tmp_path, name):
 def test_text_may_stay_text(tmp_path):
     path = write(tmp_path, "a.csv", "p,q\n01,NA\n2,\n")
     assert read_frame(find_file(path), ["q", "p"]).rows() == [("01", "NA"), ("2", None)]
-    assert read_frame(find_file(path), ["q"]).rows() == [(1, "NA"), (2, None)]
+    with pytest.warns(UserWarning, match="Column 'p' of file .* has leading zeros and is read as text"):
+        assert read_frame(find_file(path), ["q"]).rows() == [("01", "NA"), ("2", None)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_text"),
+    [
+        (["00123", "10115"], True),
+        (["10115"] * 500_000 + ["00123", ""], True),
+        (["0", "10"], False),
+        (["00.5", "10"], False),
+        (["-05", "10"], False),
+        (["08:30", "10:15"], False),
+    ],
+    ids=["codes", "a late code", "zero", "decimals", "signs", "times"],
+)
+def test_a_leading_zero_makes_a_column_of_digits_text(tmp_path, recwarn, cells, is_text):
+    path = write(tmp_path, "a.csv", "\n".join(["x,q", *(f"{cell},1.5" for cell in cells)]))
+    table = read_columns(find_file(path))
+    assert (table.schema.field("x").type == pa.string()) == is_text
+    assert table.schema.field("q").type == pa.float64()
+    assert len(recwarn) == is_text
+    if is_text:
+        assert table["x"].to_pylist()[:1] == cells[:1]
+        assert "numeric=['x'] makes numbers of it" in str(recwarn[0].message)
+
+
+def test_a_leading_zero_in_one_file_makes_the_column_text_in_all(tmp_path):
+    write(tmp_path, "a.csv", "zip,x\n00123,1\n10115,2\n")
+    write(tmp_path, "b.csv", "x,zip\n1,10115\n2,10117\n")
+    with pytest.warns(UserWarning, match="Column 'zip' of file 'a.csv' has leading zeros"):
+        found = settle_layouts(find_table_files(tmp_path))
+    assert [read_raw(file).cells("zip") for file in found] == [["00123", "10115"], ["10115", "10117"]]
+
+
+HEADERS = {
+    "years": ("2019,2020,2021\n1.5,2.5,3.5\n", True, True),
+    "years above years": ("2019,2020\n2020,2021\n", False, False),
+    "a year above years": ("2019\n2020\n2021\n", False, False),
+    "years beside names": ("country,1952,2007\nChad,1,2\n", True, True),
+    "wavelengths": ("400,410,420\n.1,.2,.3\n", True, True),
+    "steps within the range": ("10,20,30\n9,19,29\n11,21,31\n", False, False),
+    "counted columns": ("1,2,3\n1.5,2.5,3.5\n", True, False),
+    "decimals": ("1.5,2,3\n1.5,2.5,3.5\n", False, False),
+    "equal numbers": ("2019,2019\n1.5,2.5\n", False, False),
+    "whole numbers": ("39,77516,13\n50,83311,13\n38,215646,9\n", False, False),
+    "whole numbers unlike all below": ("77,12\n" + "1.5,2.5\n" * 40, False, True),
+    "names above numbers": ("p,q\n1,2\n", True, False),
+    "names above a gap": ("p,q\n1,\n", True, False),
+    "names above texts": ("p,q\na,b\n", True, False),
+    "names above dates": ("p,q\na,2024-01-31\na,2024-02-01\n", True, False),
+    "categories": ("a,b\nb,a\na,b\n", False, True),
+    "a class beside numbers": ("0.49,0.29,cp\n0.07,0.4,cp\n", False, True),
+    "a name beside numbers": ("Chad,0.29\nMali,0.4\n", False, True),
+    "a gap beside a class": ("5.1,NA,cp\n5,1,cp\n", False, True),
+    "a year beside names": ("Chad,1952\nMali,1952\n", False, True),
+    "a name above numbers beside a number": ("Chad,5\n3,4\n", True, False),
+    "decimal commas": ("1,5;2,5\n3,5;2\n", False, False),
+    "one line": ("5,3\n", False, False),
+    "no rows": ("p,q\n", True, False),
+}
+
+
+@pytest.mark.parametrize(("text", "is_header", "is_said"), HEADERS.values(), ids=HEADERS)
+def test_a_first_line_is_a_header_or_a_row(tmp_path, recwarn, text, is_header, is_said):
+    path, separator = write(tmp_path, "a.csv", text), ";" if ";" in text else ","
+    table = read_table(path, separator=separator, decimal="," if separator == ";" else ".")
+    first = text.partition("\n")[0].split(separator)
+    assert (table.column_names == first) == is_header
+    assert table.num_rows == text.count("\n") - is_header
+    assert [f"header={not is_header} changes that" in str(each.message) for each in recwarn] == [True] * is_said
+    for header in (True, False) if len(set(first)) == len(first) else (False,):
+        recwarn.clear()
+        other = read_table(path, separator=separator, header=header)
+        assert (other.column_names == first) == header
+        assert not recwarn
+
+
+def test_equal_first_lines_are_a_header(tmp_path):
+    for name, rows in (("a", "1.5,7\n2,9\n"), ("b", "8,7.5\n9,3\n")):
+        write(tmp_path, f"{name}.csv", f"12,1.25\n{rows}")
+    with pytest.warns(UserWarning, match="is read as names of columns, as it is the same in all files. header=False"):
+        assert Collection.from_folder(tmp_path).feature_names == ("12", "1.25")
+    assert Collection.from_folder(tmp_path, header=False).feature_names == ("0", "1")
+    # The same file twice.
+    write(tmp_path, "b.csv", "12,1.25\n1.5,7\n2,9\n")
+    assert Collection.from_folder(tmp_path).feature_names == ("0", "1")
+    # A row that occurs again.
+    for name, rows in (("a", "1,2\n2,1\n"), ("b", "3,2\n2,1\n")):
+        write(tmp_path, f"{name}.csv", f"2,1\n{rows}")
+    assert Collection.from_folder(tmp_path).feature_names == ("0", "1")
 
 
 def test_arrays_have_no_names(tmp_path):
@@ -418,10 +517,11 @@ HOSTILE = {
     "binary data": (b"p,q\n1,2\n\x00\xff\xfe,3\n", "line 3 holds binary data"),
     "garbage": (bytes(range(1, 256)) * 50, "file 'a.csv' cannot be read"),
     "decimal commas between commas": ("p,q\n1,5,2,5\n0,1,-3,25\n", "line 1 has 2 fields but line 2 has 4"),
-    "another encoding": (
-        b"p,q\n" + b"1,2\n" * 400_000 + b"\xe9,2\n",
+    "two encodings": (
+        "pé,q\n".encode() + b"1,2\n" * 400_000 + b"\xe9,2\n",
         "line 400002 holds the byte 0xe9, which is not UTF-8; it would be 'é' in Windows-1252",
     ),
+    "an unknown encoding": (b"p,q\n\x81,2\n", "line 2 holds the byte 0x81, which is not UTF-8"),
     "a letter cut in two": (b"p,q\n1,\xc3", "line 2 holds the byte 0xc3, which is not UTF-8"),
     "a quote left open": ('p,q\n1,2\n3,"a\n4,b\n5,c\n', "line 3 has a quote that is not closed"),
     "a quote left open in the header": ('p,"q\n1,2\n', "line 1 has a quote that is not closed"),
@@ -742,11 +842,22 @@ def test_from_table_wants_one_table_with_names(tmp_path):
         Collection.from_table(write(tmp_path, "n.parquet", pa.table({"site": ["u"], "q": [[1]]})), "site")
 
 
-def test_text_in_another_encoding_is_not_guessed_but_said_how_to_save(tmp_path):
-    (tmp_path / "a.csv").write_bytes("Größe,q\n1,2\n".encode("cp1252"))
-    assert_refused(
-        tmp_path, "line 1 holds the byte 0xf6, which is not UTF-8", "Save it as UTF-8: in Excel as 'CSV UTF-8'"
-    )
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_windows_text_is_read_with_a_warning(tmp_path, name):
+    text = ("Größe,q\n" + "ä,1.5\n" * 300_000 + "–,2\n").encode("cp1252")
+    path = write(tmp_path, name, gzip.compress(text) if name.endswith("gz") else text)
+    with pytest.warns(UserWarning, match="is not UTF-8; it is read as Windows-1252"):
+        table = read_columns(find_file(path))
+    assert table.column_names == ["Größe", "q"]
+    assert table["Größe"].to_pylist()[-2:] == ["ä", "–"]
+    with pytest.warns(UserWarning, match="Windows-1252"), open_rows(find_file(path)) as rows:
+        assert rows.labels == ("Größe", "q")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_unicode_text_is_known_by_its_mark(tmp_path, encoding):
+    path = write(tmp_path, "a.csv", "Größe,q\nä,1.5\nß,2\n".encode(encoding))
+    assert read_columns(find_file(path)).to_pydict() == {"Größe": ["ä", "ß"], "q": [1.5, 2]}
 
 
 def test_the_sheet_that_is_read_is_named_if_there_are_more(tmp_path):

@@ -99,11 +99,10 @@ def _read(request: frame.Request, paths: list[Path]) -> "list[RawTable]":
     if len(paths) == 1 and paths[0].is_dir():
         from dataclasses import replace
 
-        from fewratio.data.readers.files import find_table_files, read_raw
+        from fewratio.data.readers.files import find_table_files, read_raw, settle_layouts
 
-        separator, decimal = request.separator, request.decimal
-        found = find_table_files(paths[0])
-        return [read_raw(replace(file, separator=separator, decimal=decimal)) for file in found]
+        found = [replace(file, **request.marks) for file in find_table_files(paths[0])]
+        return [read_raw(file) for file in settle_layouts(found)]
     return request.read(*paths)[0]
 
 

@@ -75,6 +75,7 @@ class Request:
     common: bool = False
     separator: str | None = None
     decimal: str = "."
+    header: bool | None = None
     json: bool = False
     output: Path | None = None
     plot: Path | None = None
@@ -116,12 +117,17 @@ class Request:
 
     def find(self, *paths: Path) -> "tuple[list[TableFile], RatioEstimator | None]":
         """Do the same, but read no table yet."""
-        from fewratio.data.readers.files import STANDARD_INPUT, find_file
+        from fewratio.data.readers.files import STANDARD_INPUT, find_file, settle_layouts
 
         estimator = self._estimator(*paths)
         if [str(path) for path in paths].count(STANDARD_INPUT) > 1:
             raise ParameterError("- is given twice, but standard input can be read only once. Give a file instead.")
-        return [find_file(path, separator=self.separator, decimal=self.decimal) for path in paths], estimator
+        return settle_layouts([find_file(path, **self.marks) for path in paths]), estimator
+
+    @property
+    def marks(self) -> Any:
+        """Return what is said about text files, as Python's functions take it."""
+        return {"separator": self.separator, "decimal": self.decimal, "header": self.header}
 
     def read_folder(self, folder: Path, *others: Path) -> "tuple[Datasets, RatioEstimator | None]":
         """Do the same for a folder of tables, one dataset each; `others` are files that are read as well."""
@@ -135,7 +141,7 @@ class Request:
             )
         if estimator is not None and self.model is not None:
             options = {"encoding": estimator.encoding_}
-        return Collection.from_folder(folder, separator=self.separator, decimal=self.decimal, **options), estimator
+        return Collection.from_folder(folder, **self.marks, **options), estimator
 
     def options(self, *tables: "RawTable", folder: Path | None = None) -> Any:
         """Return what is said about columns, as Python's functions take it; of a folder, the first table counts."""

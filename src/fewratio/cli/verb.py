@@ -77,6 +77,11 @@ class Field:
         return get_origin(self.type) is list
 
     @property
+    def is_switch(self) -> bool:
+        """Whether it is on, off, or neither."""
+        return self.type is bool and self.default is None
+
+    @property
     def option(self) -> str:
         """What the shell calls it."""
         return f"--{self.name}" if len(self.name) > 1 else f"-{self.name}"
@@ -86,8 +91,8 @@ class Field:
         values = value if isinstance(value, list) else [value]
         if self.is_positional:
             return [str(each) for each in values]
-        if value is True:
-            return [self.option]
+        if isinstance(value, bool):
+            return [self.option if value else f"--no-{self.name}"]
         # What begins with a dash would be taken for an option.
         pairs = (
             [f"{self.option}={each}"] if str(each).startswith("-") else [self.option, str(each)] for each in values
@@ -96,7 +101,9 @@ class Field:
 
     def make_parameter(self) -> Parameter:
         """Make the parameter of a function that typer understands."""
-        names = [] if self.is_positional else [self.option, *([self.short] if self.short else [])]
+        # What can be said or denied, or left open.
+        option = f"{self.option}/--no-{self.name}" if self.is_switch else self.option
+        names = [] if self.is_positional else [option, *([self.short] if self.short else [])]
         info = (typer.Argument if self.is_positional else typer.Option)(
             *names, help=self.help, min=self.least, max=self.most, metavar=self.metavar, envvar=self.envvar
         )
@@ -194,7 +201,7 @@ class Verb:
         field = self.find(parameter)
         # A tab is hard to see.
         value = value.replace("\t", "\\t")
-        words = [] if field is None else field.write_words(True if value in ("", "True") else value)
+        words = [] if field is None else field.write_words({"": True, "True": True, "False": False}.get(value, value))
         return shlex.join(words) if words else None
 
     def write_label(self, parameter: str, value: str) -> str | None:
@@ -224,12 +231,14 @@ class Verb:
         lines = ["import fewratio", ""]
         for field in MARKS:
             texts["marks"] += f", {field.name}={given[field]!r}" if field in given else ""
+        if tables := {field.variable: value for field, value in given.items() if field.reads == "table"}:
+            paths = ", ".join(repr(value[0] if isinstance(value, list) else value) for value in tables.values())
+            lines.append(f"{', '.join(tables)} = fewratio.read_table({paths}{texts['marks']})")
         for field, value in given.items():
             first = value[0] if isinstance(value, list) else value
             texts[field.variable] = repr(first) if field.reads in (None, "folder") else field.variable
-            if field.reads in ("table", "model"):
-                call = f"load_model({first!r})" if field == MODEL else f"read_table({first!r}{texts['marks']})"
-                lines.append(f"{field.variable} = fewratio.{call}")
+            if field == MODEL:
+                lines.append(f"{field.variable} = fewratio.load_model({first!r})")
             if field.lines:
                 lines.append(field.lines)
             if field in (*MARKS, *RESULTS) or field.lines or f"{{{field.variable}}}" in self.python:
@@ -272,6 +281,9 @@ MARKS = (
     ),
     Field("decimal", "The mark within numbers of text files, such as ','.", default=".").on_page(
         "Decimal mark", ".", (None, 1)
+    ),
+    Field("header", "The first line of text files names the columns, or is a row. [default: found]", bool).on_page(
+        "The first line names the columns", "automatic"
     ),
 )
 _FOLDER = "Folder of tables, one dataset per file."

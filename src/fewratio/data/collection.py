@@ -201,6 +201,7 @@ class Collection:
         *,
         separator: str | None = None,
         decimal: str = ".",
+        header: bool | None = None,
         **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
@@ -213,7 +214,7 @@ class Collection:
             As in `from_frame`.
         name : str, optional
             Name of the collection; default: the file's, without its ending.
-        separator, decimal : str, optional
+        separator, decimal, header : optional
             As in `from_folder`.
 
         Examples
@@ -224,7 +225,7 @@ class Collection:
         >>> Collection.from_table(path, dataset="site")
         Collection('sites', 2 datasets of 1 to 2 rows, 1 feature)
         """
-        file = files.find_file(as_path(path), files.TABLES, separator, decimal)
+        file = files.find_file(as_path(path), files.TABLES, separator, decimal, header)
         # As text: "01" is not "1", and "NA" may be a name.
         raw = files.read_raw(file, [column for column in (dataset, group) if column is not None])
         return cls.from_frame(raw, dataset, group, outlier, name or file.name, **options)
@@ -238,6 +239,7 @@ class Collection:
         *,
         separator: str | None = None,
         decimal: str = ".",
+        header: bool | None = None,
         **options: Unpack[ColumnOptions],
     ) -> Collection:
         r"""Make a collection of a folder of data files, one dataset per file.
@@ -257,6 +259,8 @@ class Collection:
             Name of the collection; default: the folder's.
         separator, decimal : str, optional
             What divides the columns of text files, found by default, and the mark within their numbers.
+        header : bool, optional
+            Whether the first line of text files names the columns, found by default.
         **options
             As in `from_frame`.
 
@@ -269,7 +273,8 @@ class Collection:
         Collection('week', 1 dataset of 2 rows, 2 features)
         """
         folder = as_path(path)
-        found = [replace(file, separator=separator, decimal=decimal) for file in files.find_table_files(folder)]
+        marks: dict[str, Any] = {"separator": separator, "decimal": decimal, "header": header}
+        found = files.settle_layouts([replace(file, **marks) for file in files.find_table_files(folder)])
         reading = track(found, len(found), "reading", unit="files")
         tables, flags = zip(*(files.read_with_flags(file, outlier) for file in reading), strict=True)
         names, groups = [file.name for file in found], [file.group for file in found]

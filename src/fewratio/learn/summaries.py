@@ -64,6 +64,7 @@ def learn(request: frame.Request, files: Sequence[Path], output: Path) -> None:
             "or give a folder of tables instead."
         )
     of_files = {"separator": request.separator is not None, "decimal": request.decimal != "."}
+    of_files["header"] = request.header is not None
     if given := [name for name, is_given in of_files.items() if is_given]:
         raise ParameterError(
             f"--{given[0]} is given, but it is for text files, and summaries are none. Leave it out, or give it to "

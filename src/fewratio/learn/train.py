@@ -62,9 +62,7 @@ def train(
     folder = summaries.only_folder(sources)
     from fewratio.data.collection import Collection
 
-    collection = Collection.from_folder(
-        folder, outlier, separator=request.separator, decimal=request.decimal, **request.options(folder=folder)
-    )
+    collection = Collection.from_folder(folder, outlier, **request.marks, **request.options(folder=folder))
     estimator = _train(collection, learner, episodes, scale, request.seed, of_networks)
     if not is_first_process():
         return

@@ -26,7 +26,7 @@ def compare_all(request: frame.Request, folder: Path, new: Path | None, permutat
     if new is not None:
         from fewratio.data.readers.files import find_file, read_raw
 
-        file = find_file(new, separator=request.separator, decimal=request.decimal)
+        file = find_file(new, **request.marks)
         name = f"{file.name} (new)" if file.name in collection else file.name
         tables[name] = read_raw(file)
     deliver_all(request, collection, estimator, permutations, jobs, tables)

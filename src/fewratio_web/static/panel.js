@@ -7,7 +7,7 @@ import { showResult } from "./result.js";
 
 const isExample = ({ file }) => file.id.startsWith("example-");
 // Other marks between columns and within numbers make other columns.
-const MARKS = ["separator", "decimal"];
+const MARKS = ["separator", "decimal", "header"];
 
 export class Panel {
   // Given: files that an earlier question has, such as the model.
@@ -50,7 +50,8 @@ export class Panel {
     const options = this.task.options.filter(({ name }) => name !== "common" || !this.given.model);
     const labels = options.map(({ name, label, type, ...rest }) => {
       const given = Object.entries(rest).filter(([, value]) => value !== null).map(([key, value]) => [key, String(value)]);
-      const field = type === "column" ? make("select", {}, make("option", { value: "" }, rest.placeholder)) : make("input", { type, ...Object.fromEntries(given) });
+      const choices = { column: { "": rest.placeholder }, switch: { "": rest.placeholder, true: "yes", false: "no" } }[type];
+      const field = choices ? make("select", {}, ...Object.entries(choices).map(([value, text]) => make("option", { value }, text))) : make("input", { type, ...Object.fromEntries(given) });
       if (MARKS.includes(name)) field.addEventListener("change", () => this.readAgain());
       this.fields[name] = field;
       return type === "checkbox" ? make("label", {}, field, ` ${label}`) : make("label", {}, label, field);

@@ -6,13 +6,15 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from fewratio.core.wording import quote_list, write_count
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import is_number
+from fewratio.data.readers.survey import guess_header
 from fewratio.errors import name_parameter
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -20,6 +22,8 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _BLOCK_BYTES, _COLUMN_BYTES, _MOST_BYTES = 2**22, 2**12, 2**27
 # A column takes about 0.1 ms, however few its rows are.
 _MOST_COLUMNS = 50_000
+# Rows that say whether the line above them names the columns.
+_MOST_FIRST_ROWS = 1000
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t !#-~])"?\r?\n')
 _NO_FIT = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
@@ -28,16 +32,22 @@ _NOT_TEXT = re.compile("[\0\udc80-\udcff]")
 
 
 def read_csv(
-    path: Path, separator: str, decimal: str = ".", as_text: Sequence[str] = (), block_bytes: int = _BLOCK_BYTES
+    path: Path,
+    separator: str,
+    decimal: str = ".",
+    as_text: Sequence[str] = (),
+    block_bytes: int = _BLOCK_BYTES,
+    header: bool | None = None,
+    padded: Sequence[str] = (),
 ) -> pa.Table:
     """Read a delimited file whole; `as_text` names columns in which only an empty field is missing ("01" is not "1").
 
     The other parameters are those of `open_csv`.
     """
-    table, _, _ = open_csv(path, separator, decimal, block_bytes, keep=True)
+    table, _, _ = open_csv(path, separator, decimal, block_bytes, True, header, padded)
     kinds = {name: pa.string() for name in as_text if name in table.column_names}
     if kinds and len(table):
-        read, parse, _ = _read_header(path, separator, block_bytes)
+        read, parse, _ = _read_header(path, separator, decimal, block_bytes, header)
         parse.newlines_in_values = True
         options = {"include_columns": list(kinds), "column_types": kinds, "null_values": [""]}
         written = pa.csv.read_csv(path, read, parse, pa.csv.ConvertOptions(strings_can_be_null=True, **options))
@@ -47,12 +57,17 @@ def read_csv(
 
 
 def open_csv(
-    path: Path, separator: str, decimal: str = ".", block_bytes: int = _BLOCK_BYTES, keep: bool = False
+    path: Path,
+    separator: str,
+    decimal: str = ".",
+    block_bytes: int = _BLOCK_BYTES,
+    keep: bool = False,
+    header: bool | None = None,
+    padded: Sequence[str] = (),
 ) -> tuple[pa.Table, int, Callable[[], Iterable[pa.RecordBatch]]]:
     """Check a delimited file to its end, or raise ``ValueError`` that says in which line it is wrong.
 
-    A column has one type throughout. A first line of nothing but numbers is a row, unless they count three columns or
-    more from 0 or 1; columns without a header are named "0", "1" and so on.
+    A column has one type throughout. Columns without a header are named "0", "1" and so on.
 
     Parameters
     ----------
@@ -63,13 +78,17 @@ def open_csv(
         How much text is parsed at once.
     keep : bool
         Whether to keep the rows.
+    header : bool, optional
+        Whether the first line names the columns; by default, what `guess_header` says.
+    padded : sequence of str
+        Columns of digits that are text, such as those that `find_padded` finds.
 
     Returns
     -------
     (pyarrow Table, int, callable)
         The rows if they are kept, their number, and what reads them again, a block of text at a time.
     """
-    read, parse, has_rows = _read_header(path, separator, block_bytes)
+    read, parse, has_rows = _read_header(path, separator, decimal, block_bytes, header)
     if not has_rows:
         _check_lines(path, read, parse)
         return pa.table({name: pa.nulls(0) for name in read.column_names}), 0, lambda: ()
@@ -80,6 +99,7 @@ def open_csv(
     if n_quotes % 2:
         _check_lines(path, read, parse)
     convert = pa.csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal)
+    convert.column_types = {name: pa.string() for name in padded if name in read.column_names}
     try:
         table, n_rows, has_lines = _read_typed(path, read, parse, convert, keep)
     except pa.ArrowInvalid as error:
@@ -90,6 +110,32 @@ def open_csv(
     if has_lines:
         _check_lines(path, read, parse)
     return table, n_rows, lambda: pa.csv.open_csv(path, read, parse, convert)
+
+
+def find_padded(path: Path, separator: str, decimal: str, header: bool) -> list[int]:
+    """Find the places of columns of digits alone of which some begin with zeros (00123), such as postal codes.
+
+    A file that cannot be read has none; what reads it says why.
+    """
+    read, parse, has_rows = _read_header(path, separator, decimal, _BLOCK_BYTES, header)
+    if not has_rows:
+        return []
+    parse.newlines_in_values = True
+    kinds = dict.fromkeys(read.column_names, pa.string())
+    convert = pa.csv.ConvertOptions(strings_can_be_null=True, column_types=kinds)
+    digits, found = list(read.column_names), set()
+    try:
+        for batch in pa.csv.open_csv(path, read, parse, convert):
+            # One value after the other decides: columns that hold anything else are not looked at again.
+            digits = [name for name in digits if _all_match(batch[name], "^[0-9]+$")]
+            found |= {name for name in digits if not _all_match(batch[name], "^(0|[1-9][0-9]*)$")}
+    except pa.ArrowInvalid:
+        return []
+    return [place for place, name in enumerate(read.column_names) if name in digits and name in found]
+
+
+def _all_match(column: pa.Array, pattern: str) -> bool:
+    return pa.compute.all(pa.compute.match_substring_regex(column, pattern)).as_py() is not False
 
 
 def _read_typed(
@@ -111,6 +157,7 @@ def _read_typed(
             # Without the line that goes on after it.
             block = block[: max(block.rfind(b"\n"), block.rfind(b"\r")) + 1] or block
     lenient = pa.csv.ParseOptions(delimiter=parse.delimiter, invalid_row_handler=lambda row: "skip")
+    # Those that are given, of columns of digits that are text, stay.
     schema = pa.csv.read_csv(pa.BufferReader(block), read, lenient, convert).schema
     types = dict(zip(schema.names, schema.types, strict=True))
     # The types that pyarrow would try, in its order, where the first block has nothing but gaps.
@@ -148,7 +195,7 @@ def _has_lines(column: pa.Array) -> bool:
 
 
 class OtherEncoding(ValueError):
-    """The text is not UTF-8. Which other encoding it has cannot be told for certain, so none is guessed."""
+    """The text is neither UTF-8 nor Windows-1252, or is damaged."""
 
 
 class OtherSeparator(ValueError):
@@ -159,8 +206,17 @@ class OtherSeparator(ValueError):
         self.separator, self.decimal = separator, decimal
 
 
-def _read_header(path: Path, separator: str, block_bytes: int) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
-    """Find out what the first lines are, and whether there are rows; raise if the columns cannot be told apart."""
+class FirstLines(NamedTuple):
+    """The first lines of a file: the separator, whether it stands in a line of its own, the fields and the rows."""
+
+    separator: str
+    skip_rows: int
+    names: list[str]
+    rows: list[list[str]]
+
+
+def read_first_lines(path: Path, separator: str) -> FirstLines:
+    """Read the first lines of a file; raise if its columns are divided by another mark."""
     with _open(path) as file:
         lines = _check_text(file)
         line = next(lines, "")
@@ -173,8 +229,13 @@ def _read_header(path: Path, separator: str, block_bytes: int) -> tuple[pa.csv.R
             first = next(filter(None, rows), [])
         except csv.Error as error:
             raise ValueError(f"its first lines cannot be read ({error})") from error
-    if not names:
-        raise ValueError("its first line is empty" if line else "it is empty")
+        if not names:
+            raise ValueError("its first line is empty" if line else "it is empty")
+        found = [first] if first else []
+        # What is wrong further below is found when it is read.
+        with suppress(csv.Error, ValueError):
+            n_rows = min(_MOST_FIRST_ROWS, _MOST_COLUMNS // len(names))
+            found += islice(filter(None, rows), max(n_rows, 1) - 1) if first else []
     header, row = separator.join(names), separator.join(first)
     for mark, name in _SEPARATOR_NAMES.items():
         if mark != separator and separator not in header and mark in header and mark in row:
@@ -183,22 +244,25 @@ def _read_header(path: Path, separator: str, block_bytes: int) -> tuple[pa.csv.R
             advice = f"give {name_parameter('separator', mark)}"
             advice += f" and {name_parameter('decimal', ',')}" if has_commas else ""
             raise OtherSeparator(f"its columns are {divided}; {advice}", mark, "," if has_commas else ".")
-    # A row index that pandas saved has no name.
-    given = names[1:] if not names[0] else names
-    counts = [str(place) for place in range(len(names) + 1)]
-    # Fewer than three may well be a first row.
-    is_counted = len(names) > 2 and given in (counts[: len(given)], counts[1 : len(given) + 1])
-    has_header = is_counted or not any(names) or not all(is_number(name) for name in names if name)
-    columns = complete_names(names if has_header else counts[:-1])
+    return FirstLines(separator, int(excel is not None), names, found)
+
+
+def _read_header(
+    path: Path, separator: str, decimal: str, block_bytes: int, header: bool | None
+) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
+    """Return how to read a file, and whether there are rows."""
+    separator, skip_rows, names, rows = read_first_lines(path, separator)
+    has_header = guess_header(names, rows, decimal).is_header if header is None else header
+    columns = complete_names(names if has_header else [str(place) for place in range(len(names))])
     # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
     read = pa.csv.ReadOptions(
         use_threads=False,
-        skip_rows=int(excel is not None),
+        skip_rows=skip_rows,
         column_names=columns,
         block_size=max(block_bytes, min(_COLUMN_BYTES * len(columns), _MOST_BYTES)),
         skip_rows_after_names=int(has_header),
     )
-    return read, pa.csv.ParseOptions(delimiter=separator), bool(first) or not has_header
+    return read, pa.csv.ParseOptions(delimiter=separator), bool(rows) or not has_header
 
 
 def complete_names(names: Sequence[str]) -> list[str]:

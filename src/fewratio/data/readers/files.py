@@ -6,29 +6,41 @@ import gzip
 import lzma
 import sys
 import tempfile
+import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arguments import as_path
 from fewratio.core.blocks import BLOCK_VALUES, PIECE_ROWS
-from fewratio.core.wording import quote_list, write_count
+from fewratio.core.wording import quote_list, write_count, write_list
 from fewratio.data import arrow as pa
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw_table import RawTable, as_raw, check_shape, raw_from_arrow
-from fewratio.data.readers.csv import SEPARATORS, OtherEncoding, OtherSeparator, complete_names, open_csv, read_csv
+from fewratio.data.readers.csv import (
+    SEPARATORS,
+    FirstLines,
+    OtherEncoding,
+    OtherSeparator,
+    complete_names,
+    find_padded,
+    open_csv,
+    read_csv,
+    read_first_lines,
+)
 from fewratio.data.readers.excel import read_excel
+from fewratio.data.readers.survey import WINDOWS, Header, as_utf8, guess_header, occurs_below, survey_text
 from fewratio.data.split_table import split_off_flags
-from fewratio.errors import DataFileError, DataNotFoundError
+from fewratio.errors import DataFileError, DataNotFoundError, FewRatioWarning, name_parameter
 
 STANDARD_INPUT = "-"
 ARRAYS = (".npy", ".npz")
@@ -77,8 +89,33 @@ TABLES = tuple(suffix for suffix in SUFFIXES if suffix not in ARRAYS)
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How a text file is written, decided from it and from those that are read with it.
+
+    Attributes
+    ----------
+    separator, decimal : str
+    header : bool
+        Whether the first line names the columns.
+    encoding : str or None
+        If not UTF-8.
+    padded : tuple of str
+        Columns of digits that are text, as one of them begins with a zero.
+    """
+
+    separator: str
+    decimal: str
+    header: bool
+    encoding: str | None = None
+    padded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TableFile:
-    """One data file: where it is, what messages and the dataset in it are called, and how its text is written."""
+    """One data file: where it is, what messages and the dataset in it are called, and how its text is written.
+
+    What the user did not say of the text is None until `settle_layouts` has read the file.
+    """
 
     path: Path
     relative: str
@@ -86,6 +123,8 @@ class TableFile:
     group: str | None = None
     separator: str | None = None
     decimal: str = "."
+    header: bool | None = None
+    layout: Layout | None = None
 
     def __str__(self) -> str:
         return f"file {self.relative!r}"
@@ -105,19 +144,23 @@ def split_name(path: Path) -> tuple[str, str]:
 
 
 def find_file(
-    path: Path, kinds: Sequence[str] = SUFFIXES, separator: str | None = None, decimal: str = "."
+    path: Path,
+    kinds: Sequence[str] = SUFFIXES,
+    separator: str | None = None,
+    decimal: str = ".",
+    header: bool | None = None,
 ) -> TableFile:
     """Return the file at a path that a user gave, or say why it cannot be one; ``-`` is CSV on standard input."""
     # A tab is hard to type in a shell.
     separator = "\t" if separator == "\\t" else separator
     if str(path) == STANDARD_INPUT:
-        return TableFile(path, "standard input", "standard input", None, separator, decimal)
+        return TableFile(path, "standard input", "standard input", None, separator, decimal, header)
     as_path(path)
     # A device may have no end.
     if not path.is_file() and not path.is_fifo():
         problem = "is a folder" if path.is_dir() else "is a device" if path.exists() else "does not exist"
         raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
-    file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal)
+    file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal, header)
     if path.is_file() and file.suffix not in kinds:
         endings = f"{', '.join(kinds)} (text also in {', '.join(COMPRESSED)})"
         raise DataFileError(f"{file} ends in {path.suffix!r}; it must end in one of {endings}. Rename or convert it.")
@@ -173,8 +216,9 @@ def read_columns(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
             # Readers trust offsets and texts; a damaged file would be read beyond its end.
             table.validate(full=True)
             return table.rename_columns(complete_names(table.column_names))
-        with _unpack(file.path) as path:
-            return _with_marks(file, lambda separator, decimal: read_csv(path, separator, decimal, as_text))
+        with _open_text(file, as_text) as (path, layout):
+            marks = layout.separator, layout.decimal
+            return read_csv(path, *marks, as_text, header=layout.header, padded=layout.padded)
 
 
 def _reader(file: TableFile) -> Callable[[Path], pa.Table] | None:
@@ -182,17 +226,99 @@ def _reader(file: TableFile) -> Callable[[Path], pa.Table] | None:
     return _FORMATS.get(file.suffix, (_TEXT, None))[1] if file.path.is_file() else None
 
 
-def _with_marks(file: TableFile, read: Callable[[str, str], Any]) -> Any:
-    """Read a file with a separator and a decimal mark or, if nobody said them, with those that its first lines have."""
+class _Survey(NamedTuple):
+    """How a text file is written as far as it shows by itself: `padded` are the places of columns."""
+
+    layout: Layout
+    lines: FirstLines
+    guess: Header
+    padded: list[int]
+
+    def settle(self, is_header: bool, padded: Collection[str] = ()) -> Layout:
+        """Return the layout with a header or without, and with columns that are padded in other files."""
+        return replace(self.layout, header=is_header, padded=(*dict.fromkeys([*self.name_padded(is_header), *padded]),))
+
+    def name_padded(self, is_header: bool) -> list[str]:
+        """Return the names of columns that are padded."""
+        return [self.lines.names[place] if is_header else str(place) for place in self.padded]
+
+
+def settle_layouts(files: Sequence[TableFile]) -> list[TableFile]:
+    """Decide how text files that are read together are written, and warn of what is open.
+
+    Equal first lines are a header, and a column of digits is text in all files if it begins with a zero in one. A
+    stream can be read only once, and is left to itself.
+    """
+    surveys: dict[int, _Survey] = {}
+    for place, file in enumerate(files):
+        if file.layout is None and file.path.is_file() and file.suffix not in ARRAYS and _reader(file) is None:
+            with name_file_in_errors(file), _unpack(file.path) as path:
+                surveys[place] = _survey(file, path)
+    lines = [each.lines for each in surveys.values()]
+    # Files whose next lines are equal, too, may be the same; and what occurs again below is a value.
+    equal = len({tuple(each.names) for each in lines}) == 1 < len({tuple(map(tuple, each.rows[:1])) for each in lines})
+    equal = equal and len(set(lines[0].names)) == len(lines[0].names)
+    equal = equal and not all(occurs_below(each.names, each.rows) for each in lines)
+    headers = {place: each.layout.header or (equal and files[place].header is None) for place, each in surveys.items()}
+    padded = [name for place, each in surveys.items() for name in each.name_padded(headers[place])]
+    result = list(files)
+    for place, each in surveys.items():
+        result[place] = replace(files[place], layout=each.settle(headers[place], padded))
+        _warn_of_layout(files[place], each, headers[place])
+    return result
+
+
+def _survey(file: TableFile, path: Path) -> _Survey:
+    """Find out how the text of a file is written that is at a path by now."""
+    encoding, may_be_padded = survey_text(path)
     # Where commas are within numbers, something else divides them.
     default = ";" if file.decimal == "," else SEPARATORS[".csv"]
-    separator = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default)
-    try:
-        return read(separator, file.decimal)
-    except OtherSeparator as found:
-        if file.separator is not None:
-            raise
-        return read(found.separator, found.decimal if file.decimal == "." else file.decimal)
+    separator, decimal = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default), file.decimal
+    with as_utf8(path, encoding) as text:
+        try:
+            lines = read_first_lines(text, separator)
+        except OtherSeparator as found:
+            if file.separator is not None:
+                raise
+            separator, decimal = found.separator, found.decimal if decimal == "." else decimal
+            lines = read_first_lines(text, separator)
+        guess = guess_header(lines.names, lines.rows, decimal)
+        header = guess.is_header if file.header is None else file.header
+        padded = find_padded(text, separator, decimal, header) if may_be_padded else []
+    return _Survey(Layout(separator, decimal, header, encoding), lines, guess, padded)
+
+
+def _warn_of_layout(file: TableFile, survey: _Survey, is_header: bool, as_text: Sequence[str] = ()) -> None:
+    """Say what was assumed of a file that could be otherwise, and which option changes it."""
+    if survey.layout.encoding == WINDOWS:
+        _warn(f"{file} is not UTF-8; it is read as Windows-1252 (Latin-1). If letters look wrong, save it as UTF-8.")
+    if file.header is None and (survey.guess.is_open or survey.guess.is_header != is_header):
+        what, other = ("names of columns", "False") if is_header else ("a row", "True")
+        why = ", as it is the same in all files" * (survey.guess.is_header != is_header)
+        option = name_parameter("header", other, f"header={other}")
+        first = f"the first line of {file} ({write_list(survey.lines.names, 3)})"
+        _warn(f"{first} is read as {what}{why}. {option} changes that.")
+    if padded := [name for name in survey.name_padded(is_header) if name not in as_text]:
+        option = name_parameter("numeric", ",".join(padded), f"numeric={padded}")
+        found = f"column {quote_list(padded)} of {file} has leading zeros"
+        _warn(f"{found} and is read as text. {option} makes numbers of it.")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(FewRatioWarning(message[0].upper() + message[1:]), stacklevel=4)
+
+
+@contextmanager
+def _open_text(file: TableFile, as_text: Sequence[str] = ()) -> Iterator[tuple[Path, Layout]]:
+    """Give a path at which the text of a file is plain UTF-8 and can be read several times, and its layout."""
+    with _unpack(file.path) as path:
+        layout = file.layout
+        if layout is None:
+            survey = _survey(file, path)
+            layout = survey.settle(survey.layout.header)
+            _warn_of_layout(file, survey, layout.header, as_text)
+        with as_utf8(path, layout.encoding) as text:
+            yield text, layout
 
 
 def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -215,24 +341,30 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
             return arrays["X" if len(names) == 2 else names.pop()], flags
 
 
-def read_table(path: str | PathLike[str], *, separator: str | None = None, decimal: str = ".") -> Any:
-    r"""Read a table from a file, as the command line does.
+def read_table(
+    *paths: str | PathLike[str], separator: str | None = None, decimal: str = ".", header: bool | None = None
+) -> Any:
+    r"""Read a table from a file, or several that are used together, as the command line does.
 
     Parameters
     ----------
-    path : path
+    *paths : path
         A .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .ndjson, .xlsx, .npy or .npz file; text may be compressed
-        (.gz, .xz, .zip).
+        (.gz, .xz, .zip). Of several text files it is decided together whether the first line is a header, and which
+        columns are text.
     separator : str, optional
         What divides the columns of a text file. By default, tabs in .tsv files, and commas in others (semicolons with
         ``decimal=","``).
     decimal : str
         The mark within numbers of a text file.
+    header : bool, optional
+        Whether the first line of a text file names the columns. By default, that is decided from the lines below it,
+        with a warning where it is open.
 
     Returns
     -------
     pyarrow.Table or ndarray of shape (n_rows, n_columns)
-        What the functions of fewratio use; an array if the file is .npy or .npz.
+        What the functions of fewratio use; an array if the file is .npy or .npz. A list of them if there are several.
 
     Examples
     --------
@@ -244,8 +376,11 @@ def read_table(path: str | PathLike[str], *, separator: str | None = None, decim
     ...     fewratio.read_table(f"{folder}/monday.csv", decimal=",").to_pylist()
     [{'size': 1.5, 'kind': 'a'}, {'size': 2.5, 'kind': 'b'}]
     """
-    file = find_file(Path(path), separator=separator, decimal=decimal)
-    return read_arrays(file)[0] if file.suffix in ARRAYS else read_columns(file)
+    files = [find_file(Path(path), separator=separator, decimal=decimal, header=header) for path in paths]
+    tables = [
+        read_arrays(file)[0] if file.suffix in ARRAYS else read_columns(file) for file in settle_layouts(files)
+    ]
+    return tables[0] if len(tables) == 1 else tables
 
 
 def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
@@ -338,8 +473,10 @@ def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
     with ExitStack() as stack:
         with name_file_in_errors(file):
             if read is None:
-                path = stack.enter_context(_unpack(file.path))
-                table, n_rows, batches = _with_marks(file, partial(open_csv, path))
+                path, layout = stack.enter_context(_open_text(file))
+                table, n_rows, batches = open_csv(
+                    path, layout.separator, layout.decimal, header=layout.header, padded=layout.padded
+                )
                 schema = table.schema
             else:
                 schema, n_rows, batches = stack.enter_context(_open_parquet(file.path))
@@ -409,6 +546,9 @@ def name_file_in_errors(file: TableFile) -> Iterator[None]:
         yield
     except OtherSeparator as error:
         raise DataFileError(f"{file} cannot be read ({error}).") from error
+    except Warning:
+        # Whoever makes errors of warnings wants to see them.
+        raise
     # Libraries raise errors of any kind on a file that is damaged.
     except Exception as error:
         # A damaged binary file may claim any size; a text cannot, so memory really is short.
@@ -419,7 +559,7 @@ def name_file_in_errors(file: TableFile) -> Iterator[None]:
         found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"
         advice = "Fix the file or export it again"
         if isinstance(error, OtherEncoding):
-            advice = "Save it as UTF-8: in Excel as 'CSV UTF-8', in a text editor as encoding UTF-8"
+            advice = "Save it again as UTF-8: in Excel as 'CSV UTF-8', in a text editor as encoding UTF-8"
         raise DataFileError(f"{found}; needed is {needed.format(marks)}. {advice}.") from error
 
 

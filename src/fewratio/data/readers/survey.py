@@ -1,0 +1,185 @@
+"""What a text file is before it is parsed: its encoding, whether its first line names the columns, padded numbers."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from fewratio.data import arrow as pa
+from fewratio.data.column_kinds import is_number, read_days
+
+WINDOWS, UTF_16 = "cp1252", "utf-16"
+_BLOCK_BYTES = 2**20
+_LETTERS = re.compile("[\x80-\ud7ff\ue000-\U0010ffff]")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+# All digits but 0 as 1, and all that may be before a field as a comma: many times as fast as a regular expression.
+_COARSE = bytes.maketrans(b'123456789;\t|"\r\n ', b"111111111,,,,,,,")
+_DIGITS = re.compile(r"\d+")
+_YEARS = range(1800, 2101)
+# A row is outside the range of so many others with a chance of at most 0.05.
+_MANY_ROWS = 39
+
+
+class TextFile(NamedTuple):
+    """What a pass over the bytes of a file shows.
+
+    Attributes
+    ----------
+    encoding : str or None
+        `WINDOWS` or `UTF_16`; None if the text is UTF-8, or is damaged.
+    may_be_padded : bool
+        Whether a field may begin with a zero before another digit.
+    """
+
+    encoding: str | None
+    may_be_padded: bool
+
+
+def survey_text(path: Path) -> TextFile:
+    """Find the encoding of a file, and whether numbers in it may be padded with zeros.
+
+    Text that is not UTF-8 and has no letter that UTF-8 writes in several bytes is Windows-1252, of which Latin-1 is a
+    part. If it has such letters, or ends within one, it is damaged UTF-8.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    has_letters, may_be_padded, others, tail = False, False, set[str](), b","
+    with path.open("rb") as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return TextFile(UTF_16, True)
+        file.seek(0)
+        while block := file.read(_BLOCK_BYTES):
+            if not may_be_padded:
+                coarse = (tail + block).translate(_COARSE)
+                may_be_padded, tail = b",00" in coarse or b",01" in coarse, block[-2:]
+            text = decoder.decode(block)
+            if not text.isascii():
+                # A mark of the order of bytes is no letter.
+                has_letters = has_letters or _LETTERS.search(text.replace("\ufeff", "")) is not None
+                others |= set(_NOT_UTF8.findall(text))
+            if 0 in block:
+                return TextFile(None, False)
+    is_windows = bool(others) and not has_letters and not decoder.decode(b"", final=True)
+    if is_windows:
+        written = bytes(ord(each) & 0xFF for each in others).decode(WINDOWS, "replace")
+        is_windows = "\ufffd" not in written
+    return TextFile(WINDOWS if is_windows else None, may_be_padded)
+
+
+@contextmanager
+def as_utf8(path: Path, encoding: str | None) -> Iterator[Path]:
+    """Give a path at which a text is UTF-8: its own, or that of a copy."""
+    if encoding is None:
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "utf8"
+        with path.open(encoding=encoding, newline="") as source, copy.open("w", encoding="utf-8", newline="") as target:
+            while block := source.read(_BLOCK_BYTES):
+                target.write(block)
+        yield copy
+
+
+class Header(NamedTuple):
+    """What the first line of a file is taken for.
+
+    Attributes
+    ----------
+    is_header : bool
+        Whether it names the columns; else it is a row.
+    is_open : bool
+        Whether it could well be the other.
+    """
+
+    is_header: bool
+    is_open: bool = False
+
+
+def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: str = ".") -> Header:
+    """Say whether the first line of a file names the columns, from the first rows below it.
+
+    A text above numbers is a name. A text that occurs again below itself is a value. Numbers are names if they count
+    the columns, or are all different and look like years or labels, unlike what is below them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The fields of the first line.
+    rows : sequence of sequence of str
+        Those of some lines below it.
+    decimal : str
+        The mark within numbers.
+    """
+    missing = set(pa.csv.ConvertOptions().null_values)
+    below = [
+        [row[place] for row in rows if place < len(row) and row[place] not in missing] for place in range(len(names))
+    ]
+    filled = [place for place, name in enumerate(names) if name not in missing]
+    numbers = [place for place in filled if _is_number(names[place], decimal)]
+    texts = [place for place in filled if place not in numbers]
+    if any(_is_above(names[place], below[place], decimal) for place in texts):
+        return Header(True)
+    recurring = [place for place in filled if names[place] in below[place]]
+    if not numbers:
+        is_row = bool(texts) and recurring == texts
+        return Header(not is_row, is_row)
+    if _count_columns(names):
+        return Header(True)
+    if texts and recurring:
+        return Header(False, True)
+    written = [names[place] for place in numbers]
+    if len(set(written)) < len(written) or not all(map(_DIGITS.fullmatch, written)):
+        # What no name looks like.
+        return Header(False, bool(texts))
+    if texts or _look_like_labels([int(each) for each in written], [below[place] for place in numbers], decimal):
+        return Header(True, True)
+    outside = not any(_spans(names[place], below[place], decimal) for place in numbers)
+    return Header(False, outside and len(rows) >= _MANY_ROWS)
+
+
+def occurs_below(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether every field of a line occurs again below itself."""
+    columns = [{row[place] for row in rows if place < len(row)} for place in range(len(names))]
+    return all(name in column for name, column in zip(names, columns, strict=True))
+
+
+def _is_number(text: str, decimal: str) -> bool:
+    return is_number(text if decimal == "." else text.replace(decimal, ".", 1))
+
+
+def _is_above(name: str, values: Collection[str], decimal: str) -> bool:
+    """Whether a text is above numbers or dates alone."""
+    of_numbers = all(_is_number(value, decimal) for value in values)
+    of_dates = all(read_days(value) is not None for value in values)
+    return bool(values) and (of_numbers or (of_dates and read_days(name) is None))
+
+
+def _count_columns(names: Sequence[str]) -> bool:
+    """Whether names count three columns or more from 0 or 1; fewer may well be a first row."""
+    # A row index that pandas saved has no name.
+    given = list(names[1:] if not names[0] else names)
+    return len(names) > 2 and any(given == [str(start + place) for place in range(len(given))] for start in (0, 1))
+
+
+def _look_like_labels(names: Sequence[int], below: Sequence[Sequence[str]], decimal: str) -> bool:
+    """Whether whole numbers are years above what is none, or in equal steps and unlike what is below."""
+    values = [float(value.replace(decimal, ".")) for column in below for value in column if _is_number(value, decimal)]
+    if not values:
+        return False
+    if all(name in _YEARS for name in names) and not all(value in _YEARS for value in values):
+        return True
+    steps = {second - first for first, second in pairwise(names)}
+    outside = not any(_spans(str(name), column, decimal) for name, column in zip(names, below, strict=True))
+    unlike = len(below[0]) >= _MANY_ROWS or any(value % 1 for value in values)
+    return len(names) > 2 and len(steps) == 1 and outside and unlike
+
+
+def _spans(name: str, values: Sequence[str], decimal: str) -> bool:
+    """Whether a number is within the range of numbers, or there are none."""
+    numbers = [float(value.replace(decimal, ".")) for value in values if _is_number(value, decimal)]
+    return not numbers or min(numbers) <= float(name) <= max(numbers)
