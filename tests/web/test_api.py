@@ -131,7 +131,24 @@ def test_the_python_lines_read_a_file_as_the_command_does(client, tmp_path, monk
         Path(f"{side}.csv").write_text("\n".join(["code,zone,size", *rows, ""]))
         sent[side] = client.upload(f"{side}.csv", Path(f"{side}.csv").read_bytes()).json()["id"]
     job = client.run("compare", sent)
-    assert run_python(job)["p_value"] == read_result(client, job)["p_value"] < 0.05
+    with pytest.warns(UserWarning, match="'code' of file '[ab].csv' has leading zeros and is read as text"):
+        of_python = run_python(job)
+    assert of_python["p_value"] == read_result(client, job)["p_value"] < 0.05
+
+
+def test_the_python_lines_decide_on_a_header_as_the_command_does(client, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng, sent = np.random.default_rng(0), {}
+    for side in "ab":
+        rows = [f"{first:.3f},{second:.3f}" for first, second in rng.normal(size=(9, 2))]
+        Path(f"{side}.csv").write_text("\n".join(["12,1.25", *rows, ""]))
+        sent[side] = client.upload(f"{side}.csv", Path(f"{side}.csv").read_bytes()).json()["id"]
+    job = client.run("compare", sent)
+    assert any("as it is the same in all files" in note for note in job["notes"])
+    with pytest.warns(UserWarning, match="same in all files"):
+        assert run_python(job)["n_rows"] == [9, 9]
+    job = client.run("compare", sent, options={"header": "false"})
+    assert run_python(job)["n_rows"] == read_result(client, job)["n_rows"] == [10, 10]
 
 
 KINDS = {

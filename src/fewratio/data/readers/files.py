@@ -377,9 +377,7 @@ def read_table(
     [{'size': 1.5, 'kind': 'a'}, {'size': 2.5, 'kind': 'b'}]
     """
     files = [find_file(Path(path), separator=separator, decimal=decimal, header=header) for path in paths]
-    tables = [
-        read_arrays(file)[0] if file.suffix in ARRAYS else read_columns(file) for file in settle_layouts(files)
-    ]
+    tables = [read_arrays(file)[0] if file.suffix in ARRAYS else read_columns(file) for file in settle_layouts(files)]
     return tables[0] if len(tables) == 1 else tables
 
 
