@@ -383,13 +383,12 @@ def test_the_python_lines_of_outliers_use_the_shared_columns_as_the_command_does
 def test_parameters_become_options_only_if_the_verb_has_them():
     named = [("common", "True"), ("decimal", ","), ("scale", "rows"), ("n_permutations", ""), ("keep", "")]
     error = ParameterError(" ".join(name_parameter(*each) for each in named))
-    assert str(error) == "common=True decimal=',' scale='rows' n_permutations= keep="
+    assert str(error) == "common=True decimal=',' scale='rows' n_permutations keep"
     assert error.parameter == "common"
-    assert error.write(weights.VERB.write_option) == "--common --decimal , scale='rows' n_permutations= --keep"
+    assert error.write(weights.VERB.write_option) == "--common --decimal , scale='rows' n_permutations --keep"
     assert error.write(changes.VERB.write_option).split()[-2:] == ["--permutations", "--keep"]
     assert error.write(weights.VERB.write_label) == (
-        "“Use only the columns that all tables have” “Decimal mark”: , scale='rows' n_permutations= "
-        "“Use as: use anyway”"
+        "“Use only the columns that all tables have” “Decimal mark”: , scale='rows' n_permutations “Use as: use anyway”"
     )
 
 
