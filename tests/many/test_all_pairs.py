@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fewratio import Collection, InputError, ModelFileError, ParameterError, RuLSIF, compare_all, compare_datasets
-from fewratio.errors import CollectionError, DataNotFoundError
+from fewratio.errors import CollectionError, DataNotFoundError, FewRatioWarning
 from fewratio.many.pair_blocks import cut_into_blocks
 
 FEW = pytest.mark.filterwarnings("ignore:The smallest p-value")
@@ -321,3 +321,15 @@ def test_new_datasets_need_names(new):
         compare_all(known, new=new)
     with pytest.raises(CollectionError, match="the collection has 'a' already"):
         compare_all(known, new={"a": known["a"]})
+
+
+def test_a_value_that_each_dataset_has_counts():
+    """As in a comparison of two; `drop` leaves it out."""
+    rng = np.random.default_rng(0)
+    tables = {f"d{i}": pl.DataFrame({"grade": [i] * 20, "x": rng.normal(size=20)}) for i in range(3)}
+    with pytest.warns(FewRatioWarning, match=r"one value in 'grade'.* choose drop=\['grade'\]"):
+        found = compare_all(tables, n_permutations=99, random_state=0)
+    off = ~np.eye(3, dtype=bool)
+    assert (found.p_values[off] <= 0.05).all()
+    without = compare_all(tables, drop="grade", n_permutations=99, random_state=0)
+    assert (without.p_values[off] > 0.05).all()
