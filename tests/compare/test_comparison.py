@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import norm, pearson3, rankdata
 
-from fewratio import ULSIF, Dataset, InputError, MetaRatioEstimator, ParameterError, RuLSIF, compare_datasets
+from fewratio import Dataset, InputError, MetaRatioEstimator, ParameterError, RuLSIF, compare_datasets
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.estimators import NotFittedError
 from fewratio_bench.unconstrained_kl import UnconstrainedKL
@@ -165,21 +165,11 @@ def test_drawn_permutations_count_the_observed_one():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:With ")
-def test_a_given_estimator_tells_its_divergence_and_is_tested_too():
+def test_a_given_estimator_is_tested_too():
     A, B = samples(0, 3, 4)
-    largest = {
-        RuLSIF(alpha=0.1): 4.5,
-        RuLSIF(reg="cv", random_state=0): 0.5,
-        UnconstrainedKL(random_state=0): math.log(2),
-    }
-    for estimator in largest:
+    for estimator in (RuLSIF(alpha=0.1), RuLSIF(reg="cv", random_state=0), UnconstrainedKL(random_state=0)):
         result = compare_datasets(A, B, estimator=estimator)
-        assert result.max_divergence == pytest.approx(largest[estimator])
-        assert result.divergence == result.forward == pytest.approx(estimator.fit(A, B).divergence(), abs=1e-7)
-        assert result.backward == pytest.approx(estimator.fit(B, A).divergence(), abs=1e-7)
-        assert result.interval is None
         assert (result.p_value, result.statistic) == pytest.approx(brute_force(A, B, estimator))
-    assert compare_datasets(A, B, estimator=ULSIF(), n_permutations=0).max_divergence == math.inf
 
 
 @quick
@@ -194,7 +184,7 @@ def test_neither_the_order_of_rows_nor_of_samples_matters(seed, n_a, n_b, n_perm
     )
     assert 0 < first.p_value <= 1
     assert first.p_value == second.p_value
-    assert first.forward == pytest.approx(second.backward, abs=1e-6)
+    assert first.divergence == pytest.approx(second.divergence, abs=1e-6)
     np.testing.assert_allclose(first.ratios_a[first.rows_a], 2 - second.ratios_b[second.rows_b], atol=1e-9)
 
 
@@ -272,7 +262,7 @@ def test_the_divergence_depends_on_the_seed_and_not_on_the_permutations(estimato
     # Past 300 rows centres are drawn.
     pair = samples(0, 160, 150, shift=0.2)
     found = [compare_datasets(*pair, estimator=estimator, n_permutations=n, random_state=0) for n in (0, 0, 20, 29)]
-    assert len({result.forward for result in found}) == len({result.backward for result in found}) == 1
+    assert len({result.divergence for result in found}) == 1
     assert len({tuple(result.ratios_b) for result in found}) == 1
 
 
@@ -401,41 +391,15 @@ def test_columns_that_tell_the_same_share_the_difference():
     assert shares[2] < 0.05
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shift", [0.0, 1.0, 3.0])
-def test_the_interval_holds_the_true_divergence(shift):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=100_000)
-    X[::2] += shift
-    density, other = norm.pdf(X), norm.pdf(X - shift)
-    truth = 0.5 * np.mean((2 * density / (density + other) - 1) ** 2)
-    held = []
-    for _ in range(20):
-        A, B = rng.normal(size=(40, 1)), rng.normal(size=(60, 1)) + shift
-        result = compare_datasets(A, B, n_permutations=0, random_state=0)
-        low, high = result.interval
-        assert 0 <= low <= result.divergence <= high <= result.max_divergence == 0.5
-        held.append(low - 1e-3 <= truth <= high)
-    assert sum(held) >= 15
-
-
 @pytest.mark.filterwarnings("ignore:With ")
-def test_typical_rows_come_first():
-    A, B = [[0.0], [2.0], [0.1]], [[2.1], [0.05], [2.2], [2.0]]
-    result = compare_datasets(A, B, estimator=RuLSIF(sigma=1.0))
-    assert result.rows_a[-1] == 1
-    assert result.rows_b[-1] == 1
-
-
-def test_rows_far_from_all_others_are_typical_of_neither_sample():
+@pytest.mark.parametrize("estimator", [None, RuLSIF(sigma=1.0)], ids=["default", "given"])
+def test_typical_rows_come_first(estimator):
     rng = np.random.default_rng(0)
-    A, B = rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 1.5
-    B[7] = [-60.0, 60.0]
-    result = compare_datasets(A, B, n_permutations=0, random_state=0)
-    assert result.remote_b[7]
-    # Near 1, up to what the row itself adds.
-    assert result.ratios_b[7] == pytest.approx(1, abs=0.15)
-    assert 7 not in result.rows_b[:10]
+    A, B = 0.2 * rng.normal(size=(6, 1)), 2 + 0.2 * rng.normal(size=(7, 1))
+    A[1], B[3] = 2.0, 0.0
+    result = compare_datasets(A, B, estimator=estimator, random_state=0)
+    assert result.rows_a[-1] == 1
+    assert result.rows_b[-1] == 3
 
 
 # ---------------------------------------------------------------- in and out

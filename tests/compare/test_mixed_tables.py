@@ -174,7 +174,7 @@ def test_an_estimator_takes_mixed_frames_and_remembers_them():
 def comparison(A, B):
     result = compare_datasets(A, B, n_permutations=19, random_state=0)
     p_values = [column.p_value for column in sorted(result.columns)]
-    return result.forward, result.ratios_a, np.sort(result.null_distribution), p_values
+    return result.divergence, result.ratios_a, np.sort(result.null_distribution), p_values
 
 
 def outliers(A, B):

@@ -41,8 +41,8 @@ def samples(n_first, n_second):
 def comparison(A, B):
     result = compare_datasets(A, B, n_permutations=19, random_state=0)
     return (
-        result.forward,
-        result.backward,
+        result.divergence,
+        result.at_least,
         np.sort(result.null_distribution),
         result.p_value,
         result.ratios_a,
@@ -53,7 +53,7 @@ def comparison(A, B):
 def chosen_comparison(A, B):
     estimator = RuLSIF(sigma="cv", reg=[0.01, 1.0], cv=3)
     result = compare_datasets(A[:20], B[:15], estimator=estimator, n_permutations=9, random_state=0)
-    return result.forward, np.sort(result.null_distribution), result.ratios_b
+    return result.divergence, np.sort(result.null_distribution), result.ratios_b
 
 
 def weights(A, B):

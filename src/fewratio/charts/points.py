@@ -1,4 +1,4 @@
-"""Charts of single numbers and rows: points, and intervals."""
+"""Charts of single numbers and rows: points, and limits."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,18 +17,17 @@ from fewratio.charts.chart import (
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
 
 
-def interval_chart(value: float, interval: tuple[float, float] | None, largest: float, what: str) -> Chart:
-    """Draw a number on the range it can have, with its interval."""
-    low, high = interval or (value, value)
+def limit_chart(value: float, at_least: float, largest: float, what: str) -> Chart:
+    """Draw a number on the range it can have, and a bar from its lower limit on."""
     x = number("value", what, scale={"domain": [0, largest], "nice": False})
     layers = [
-        layer("bar", {"x": {**x, "field": "low"}, "x2": {"field": "high"}}, height=12, color=FIRST, opacity=0.35),
+        layer("bar", {"x": {**x, "field": "low"}, "x2": {"field": "value"}}, height=12, color=FIRST, opacity=0.35),
         layer("point", {"x": x}, shape="diamond", filled=True, size=160, color=FIRST, opacity=1),
         layer("text", {"x": x, "text": name("text")}, dy=-16, fontWeight="bold", fontSize=13),
     ]
-    found = "" if interval is None else f", 90 % interval {low:.2g} to {high:.2g}"
+    found = f", at least {at_least:.2g}" if at_least else ""
     description = f"{what} {value:.3g} on its range from 0 to {largest:.3g}{found}."
-    data: Data = {"value": [value], "low": [low], "high": [high], "text": [f"{value:.3g}"]}
+    data: Data = {"value": [value], "low": [at_least or value], "text": [f"{value:.3g}"]}
     return Chart(chart_spec(84, layer=layers), data, description)
 
 

@@ -260,12 +260,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if result.paired_rows is not None:
         yield f"pairs       {describe_pairs(result)}"
     yield from request.summary(result.samples, result.names)
-    most = f" of at most {result.max_divergence:.3g}" if math.isfinite(result.max_divergence) else ""
-    divergence, backward = f"{result.forward:.3g}", f"{result.backward:.3g}"
-    if divergence != backward:
-        divergence += f" ({a} over {b}), {backward} ({b} over {a})"
-    interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
-    yield f"divergence  {divergence}{most}{interval}"
+    yield f"divergence  {result.describe_divergence()}"
     if result.p_value is not None:
         differ = result.p_value <= LEVEL
         verdict = "the tables differ" if differ else f"no difference found at the level {LEVEL}"
@@ -283,9 +278,6 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
     if result.p_value is None or result.p_value <= LEVEL:
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
-    if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):
-        n_rows = len(result.ratios_a) + len(result.ratios_b)
-        yield f"remote      {write_count(n_remote, 'row')} of {n_rows} far from all others, where ratios say little"
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies
 from fewratio.compare.columns import ColumnDifference, describe_columns
-from fewratio.compare.divergence import estimate_divergence
+from fewratio.compare.divergence import EstimatorModel, LogisticModel, cross_fit
 from fewratio.core.arguments import as_names
-from fewratio.core.blocks import in_blocks
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import quote_list, write_count, write_list
@@ -30,15 +29,13 @@ from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.progress import progress_bar
 from fewratio.report.reported import Reported, make_plain
 from fewratio.testing import LEVEL
-from fewratio.testing.two_sample import TwoSampleTest, make_exchange, mark_smaller, select_rows, two_sample_test
+from fewratio.testing.two_sample import TwoSampleTest, make_exchange, select_rows, two_sample_test
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
 _PERMUTATIONS = 999
-# Kernel centres of the ratio where there are more rows than are tested: it is evaluated at all of them.
-_CENTRES = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,14 +46,15 @@ class ComparisonResult(Reported):
     ----------
     names : (str, str)
         What the two samples are called.
-    forward, backward : float
-        The divergence of the first sample from the second (ratio A/B), and of the second from the first (B/A). At
-        alpha = 0.5, as by default, they are the same.
-    interval : (float, float) or None
-        A 90 % interval for the divergence; None if an estimator or blocks were given.
+    divergence : float
+        The relative Pearson divergence of `ratios_a` and `ratios_b`: at most the true one on average. 0 where the
+        ratios say less than a ratio of 1 would. At alpha = 0.5, as by default, it does not depend on the order of the
+        samples.
+    at_least : float
+        An approximate lower limit of 95 % for the true divergence. There is no upper limit: a difference that the model
+        does not see may be of any size.
     max_divergence : float
-        The largest divergence that there can be, (1 - alpha) / (2 alpha) for the Pearson divergence; infinite for plain
-        ratios.
+        The largest divergence that there can be, (1 - alpha) / (2 alpha); infinite for plain ratios.
     p_value : float or None
         The chance of a difference as large if both samples are of one distribution; None if no test was asked for.
     statistic : float or None
@@ -71,9 +69,9 @@ class ComparisonResult(Reported):
         How many rows of either sample the test used. Means, of values, ranks, products and categories, use all rows, or
         nearly all; kernels (energy distance, density ratio, spread) use fewer where there are many.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
-        The ratio A/B at the rows of either sample. At alpha = 0.5 the mean of what the fits in both directions say.
-    remote_a, remote_b : bool ndarray of shape (n_a,) and (n_b,)
-        Rows with few others of either sample near them: their ratio says little.
+        The ratio A/B at the rows of either sample, each from fits to other rows if `is_held_out`.
+    is_held_out : bool
+        Whether that is so. Rows are held out if both samples have two of them or more, or two blocks.
     paired_rows : (ndarray, ndarray) of shape (n_pairs,) or None
         With `paired`, the numbers of both rows of each pair. Everything else is about these rows, in this order.
     n_unpaired : (int, int)
@@ -98,9 +96,8 @@ class ComparisonResult(Reported):
     """
 
     names: tuple[str, str]
-    forward: float
-    backward: float
-    interval: tuple[float, float] | None
+    divergence: float
+    at_least: float
     max_divergence: float
     p_value: float | None
     statistic: float | None
@@ -111,19 +108,13 @@ class ComparisonResult(Reported):
     n_in_kernels: tuple[int, int]
     ratios_a: Floats
     ratios_b: Floats
-    remote_a: NDArray[np.bool_]
-    remote_b: NDArray[np.bool_]
+    is_held_out: bool
     paired_rows: tuple[Numbers, Numbers] | None
     n_unpaired: tuple[int, int]
     samples: inputs.Samples
     settings: dict[str, Any]
     _test: TwoSampleTest | None = field(repr=False)
     _request: "_Request" = field(repr=False)
-
-    @property
-    def divergence(self) -> float:
-        """The divergence of the first sample from the second, `forward`."""
-        return self.forward
 
     @cached_property
     def rows_a(self) -> Numbers:
@@ -160,11 +151,24 @@ class ComparisonResult(Reported):
 
     @property
     def caution(self) -> str | None:
-        """What to keep in mind where a sample has a single row; None otherwise."""
+        """What to keep in mind: rows that could not be held out, and a divergence that the p-value does not go with."""
         sides = zip(self.names, (self.ratios_a, self.ratios_b), strict=True)
         names = [name for name, ratios in sides if len(ratios) == 1]
         has = "has only one row" if len(names) == 1 else "have only one row each"
-        return f"{' and '.join(names)} {has}; a single row says little about its distribution." if names else None
+        said = [f"{' and '.join(names)} {has}; a single row says little about its distribution."] if names else []
+        if not self.is_held_out:
+            said.append("No rows could be held out: ratios and divergence are those of the fit, too large on average.")
+        elif self.p_value is not None and self.p_value <= LEVEL and self.divergence == 0:
+            said.append(
+                "The test finds a difference, but the model sees none at rows that it was not fitted to: the "
+                "difference is small, or there are too few rows to learn it."
+            )
+        elif self.p_value is not None and self.p_value > LEVEL and self.at_least > 0:
+            said.append(
+                "The model separates rows that it was not fitted to, but the test finds no difference: its statistics "
+                "do not look for one of this kind, or it is chance."
+            )
+        return " ".join(said) or None
 
     @property
     def encoding(self) -> Encoding | None:
@@ -210,13 +214,19 @@ class ComparisonResult(Reported):
         contributions = nothing if self._test is None else self._test.column_contributions.tolist()
         return describe_columns(described, first, second, p_values, contributions, self.non_overlapping)
 
+    def describe_divergence(self) -> str:
+        """Write the divergence with its limits."""
+        most = f" of at most {self.max_divergence:.3g}" if math.isfinite(self.max_divergence) else ""
+        least = f", truly at least {self.at_least:.2g} (95 %, approximate)" if self.at_least else ""
+        return f"{self.divergence:.3g}{most}{least}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
         counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": self.n_permutations}
-        divergences = make_plain(self, "names", "divergence", "forward", "backward", "interval", "max_divergence")
+        divergences = make_plain(self, "names", "divergence", "at_least", "max_divergence")
         test = make_plain(self, "p_value", "statistic", "p_values", "n_tested", "n_in_kernels", "is_enumerated")
         test |= make_plain(self, "paired_rows", "n_unpaired") if self.paired_rows is not None else {}
-        rows = make_plain(self, "ratios_a", "ratios_b", "remote_a", "remote_b", "rows_a", "rows_b")
+        rows = make_plain(self, "ratios_a", "ratios_b", "is_held_out", "rows_a", "rows_b")
         row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
         columns = make_plain(self, "non_overlapping", "columns")
         rest = self.without_non_overlapping
@@ -243,8 +253,7 @@ class ComparisonResult(Reported):
     def __repr__(self) -> str:
         a, b = self.names
         sizes = f"{write_count(len(self.ratios_a), 'row')} and {write_count(len(self.ratios_b), 'row')}"
-        most = f" of at most {self.max_divergence:.4g}" if math.isfinite(self.max_divergence) else ""
-        parts = [f"divergence {self.forward:.4g}{most}"]
+        parts = [f"divergence {self.describe_divergence()}"]
         if self.p_value is not None:
             every = "all " if self.is_enumerated else ""
             parts.append(f"p = {self.p_value:.4g} ({every}{self.n_permutations} permutations)")
@@ -316,10 +325,9 @@ def compare_datasets(
     B : array-like of shape (n_b, n_features), or Dataset
         The other one, with the same columns. Not needed with `by`.
     estimator : RatioEstimator, optional
-        What gives the ratios of the rows; default: ``RuLSIF(scale="columns")``. A learned one must be pretrained. It
-        stays as it is. One that is given also gives the divergence, and takes part in the test, which then takes
-        longer; of an `AutoRatioEstimator` that is what it learned from sources. Without one, a classifier gives the
-        divergence (see Notes).
+        What gives the ratios of the rows, and so the divergence; by default logistic regressions, chosen by the rows
+        (see Notes). A learned one must be pretrained. It stays as it is. One that is given also takes part in the test,
+        which then takes longer; of an `AutoRatioEstimator` that is what it learned from sources.
     n_permutations : int, optional
         How many permutations to draw, by default 999; if there are no more than that, each is used once (there are
         only 20 for 3 + 3 rows). 0 for no test. The divergence stays the same.
@@ -328,7 +336,7 @@ def compare_datasets(
     blocks : str or pair of array-like, optional
         Rows that belong together, such as those of a patient or of a day: a column of both tables, or labels of the
         rows of each. Rows change samples only within their block; where each block lies in one sample, whole blocks
-        change samples.
+        change samples. Ratios come from the rows of other blocks.
     paired : str or pair of array-like, optional
         Compare pairs, such as countries in two years: the column that names the rows in both tables, or the names of
         the rows of each. The two rows of a pair change samples, so that a change within pairs shows however much they
@@ -351,12 +359,13 @@ def compare_datasets(
     Notes
     -----
     The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
-    Without an `estimator`, the classifier is evaluated on the rows that it was fitted to and on rows that were held
-    out, and there is a 90 % interval (docs/guides/uncertainty.md says how often it held).
+    The ratio of each row comes from fits to other rows (five folds); so does the choice among logistic regressions on
+    columns, whitened columns and Gaussian kernels with several penalties, and how much the ratio is drawn towards 1.
+    Divergence and `at_least` are those of these ratios (docs/guides/uncertainty.md says how often the limit held).
 
     Where both samples have 2,000 rows or more, the test permutes random groups of rows, about 1,000 of the smaller
     sample, and so uses nearly all rows (`n_tested`). The statistics of kernels use at most 10,000 rows
-    (`n_in_kernels`), and so does the divergence.
+    (`n_in_kernels`). The model of the ratio is fitted to at most 10,000 rows, and evaluated at all of them.
 
     Examples
     --------
@@ -400,35 +409,21 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
     used = select_rows(pooled, is_first, for_rows, None if pairs is None else numbers)
     rows, marks = pooled[used], is_first[used]
     model = inputs.in_common_units(model, rows)
-    if not is_given and len(rows) < len(pooled):
-        model.set_params(centres=_CENTRES)
     check_squares(rows)
     test = None
     if n_permutations:
         tested = model._for_many_pairs() if is_given else None
         test = _run_test(samples, pooled, is_first, numbers, n_permutations, for_permutations, tested, progress)
-    fit_ab, fit_ba, ratios, reverse = _fit_both_ways(model, pooled, is_first, used)
-    forward, backward, interval = fit_ab.divergence(), fit_ba.divergence(), None
-    # Far from all others: both ratios are small, though one of them should not be.
-    is_remote = ratios + reverse < 1
-    alpha = float(model.get_params().get("alpha", 0.0))
-    if alpha == 0.5:
-        # The two sum to 2, so both fits tell the ratio: when the samples change their names, r becomes 2 - r.
-        ratios = ((ratios + 2 - reverse) / 2).clip(0, 2)
-    if not is_given:
-        forward, low, high = estimate_divergence(rows, mark_smaller(marks), for_folds)
-        backward = forward
-        # Rows that belong together tell less than as many others: how much less is not known.
-        interval = (low, high) if numbers is None else None
+    alpha = float(model.get_params().get("alpha", 0.0)) if is_given else 0.5
+    fits = EstimatorModel(model, rows, marks, alpha) if is_given else LogisticModel(rows, marks, for_folds)
+    found = cross_fit(fits, pooled, is_first, used, numbers, alpha, for_folds)
     called = " and ".join(table.name for table in samples.tables)
-    check_finite_result(f"The divergence of {called}", forward, backward)
+    check_finite_result(f"The divergence of {called}", found.divergence)
     return ComparisonResult(
         names=names,
-        forward=forward,
-        backward=backward,
-        interval=interval,
-        # That of samples which have nothing in common.
-        max_divergence=model._divergence_of(np.array([1 / alpha]), np.zeros(1)) if alpha else math.inf,
+        divergence=found.divergence,
+        at_least=found.at_least,
+        max_divergence=(1 - alpha) / (2 * alpha) if alpha else math.inf,
         p_value=None if test is None else test.p_value,
         statistic=None if test is None else test.statistic,
         null_distribution=np.empty(0) if test is None else test.null_distribution,
@@ -436,10 +431,9 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
         p_values={} if test is None else test.p_values,
         n_tested=(0, 0) if test is None else test.n_tested,
         n_in_kernels=(0, 0) if test is None else test.n_in_kernels,
-        ratios_a=ratios[is_first],
-        ratios_b=ratios[~is_first],
-        remote_a=is_remote[is_first],
-        remote_b=is_remote[~is_first],
+        ratios_a=found.ratios[is_first],
+        ratios_b=found.ratios[~is_first],
+        is_held_out=found.is_held_out,
         paired_rows=None if pairs is None else pairs[0],
         n_unpaired=(0, 0) if pairs is None else pairs[1],
         samples=samples,
@@ -486,19 +480,6 @@ def _run_test(
             estimator=estimator,
             report=report,
         )
-
-
-def _fit_both_ways(
-    model: RatioEstimator, pooled: Floats, is_first: NDArray[np.bool_], used: Numbers
-) -> tuple[RatioEstimator, RatioEstimator, Floats, Floats]:
-    """Fit in both directions to the rows that are used; return the estimators, and their ratios at all rows."""
-    chosen = np.isin(np.arange(len(pooled)), used)
-    first, second = pooled[is_first & chosen], pooled[~is_first & chosen]
-    forward, backward = inputs.fit_copy(model, first, second), inputs.fit_copy(model, second, first)
-    if not chosen.all():
-        return forward, backward, in_blocks(forward._ratio, pooled), in_blocks(backward._ratio, pooled)
-    ratios = (forward.ratio_nu_, forward.ratio_de_), (backward.ratio_de_, backward.ratio_nu_)
-    return forward, backward, np.concatenate(ratios[0]), np.concatenate(ratios[1])
 
 
 def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:

@@ -1,63 +1,257 @@
-"""The divergence of two samples, with an interval, from rows that were held out."""
+"""The one model of a comparison: ratios at rows that it was not fitted to, and their divergence with a lower limit."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, stdtrit
 
-from fewratio.core.draws import deal
-from fewratio.core.shapes import Floats
-from fewratio.estimators.classifier.kernel_logistic import KernelLogisticRegression
+from fewratio.core.blocks import in_blocks
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.estimators.base import RatioEstimator
+from fewratio.estimators.classifier.kernel_logistic import MAX_COLUMNS, KernelFeatures, balance, fit_logistic
+from fewratio.estimators.quantities import relative_pearson_divergence
+from fewratio.estimators.samples import fit_copy
+from fewratio.testing.two_sample import mark_smaller
 
-# The inverse penalty of the classifier (docs/decisions/0011).
-_C = 0.3
 _N_FOLDS = 5
-# The normal quantile of a 90 % interval.
-_QUANTILE = 1.645
+# The inverse penalties of the logistic regressions, the most cautious first (docs/decisions/0011).
+_CS = 0.1, 1.0, 16.0
+# Kernels of whitened columns are narrower, in median distances, than those of columns as they are.
+_NARROW = 0.5
+_LEVEL = 0.95
+# A divergence below that is none.
+_ROUNDING = 1e-12
 
 
-def estimate_divergence(rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> list[float]:
-    """Estimate the relative Pearson divergence of two samples at alpha = 0.5.
+class CrossFit(NamedTuple):
+    """What the model of a comparison found.
 
-    The ratio is that of a classifier: twice the probability of the first sample, both counted alike.
+    Attributes
+    ----------
+    ratios : ndarray of shape (n,)
+        The ratio at all rows.
+    divergence : float
+        Their relative Pearson divergence; not negative.
+    at_least : float
+        An approximate lower limit of 95 % for the true divergence; 0 where nothing could be held out.
+    is_held_out : bool
+        Whether the ratio of each row comes from other rows.
+    """
+
+    ratios: Floats
+    divergence: float
+    at_least: float
+    is_held_out: bool
+
+
+class Model(Protocol):
+    """What can be fitted to a part of the rows, in one or several variants."""
+
+    def fit(self, kept: NDArray[np.bool_]) -> Sequence[Any]:
+        """Fit all variants to the rows that are kept."""
+        ...
+
+    def at(self, fitted: Any, rows: Numbers) -> Floats:
+        """Give the ratio of a fitted variant at rows that the model knows by their numbers."""
+        ...
+
+    def of(self, fitted: Any, X: Floats) -> Floats:
+        """Give the ratio of a fitted variant at other rows."""
+        ...
+
+
+class LogisticModel:
+    """Kernel logistic regressions: on columns as they are and on whitened ones, with three penalties.
+
+    The features are made of all rows without their labels, once. That leaves a divergence of held-out rows too small on
+    average: whatever the rows are, their labels are chance given the ratio.
+    """
+
+    def __init__(self, rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> None:
+        self._is_first, self._signs = is_first, np.where(is_first, 1.0, -1.0)
+        self._maps = [KernelFeatures(rows, rng)]
+        # Fewer rows than columns say nothing of how these are correlated.
+        if 1 < rows.shape[1] <= min(MAX_COLUMNS, len(rows) - 1):
+            self._maps.append(KernelFeatures(rows, rng, is_whitened=True, width=_NARROW))
+        self._features = [make(rows) for make in self._maps]
+        # Where the fit before ended, the next one, which shares most rows with it, begins.
+        self._starts: dict[tuple[int, float], Floats] = {}
+
+    def fit(self, kept: NDArray[np.bool_]) -> list[tuple[int, Floats]]:
+        """Fit all variants to the rows that are kept: the number of the features, and their coefficients."""
+        weights, found = balance(self._is_first[kept]), []
+        for number, features in enumerate(self._features):
+            coef, of_kept = None, features[kept]
+            for C in _CS:
+                start = self._starts.get((number, C), coef)
+                coef = self._starts[number, C] = fit_logistic(C, of_kept, self._signs[kept], weights, start)
+                found.append((number, coef))
+        return found
+
+    def at(self, fitted: tuple[int, Floats], rows: Numbers) -> Floats:
+        """Give the ratio of a fitted variant at rows that the model knows by their numbers."""
+        return 2 * expit(self._features[fitted[0]][rows] @ fitted[1])
+
+    def of(self, fitted: tuple[int, Floats], X: Floats) -> Floats:
+        """Give the ratio of a fitted variant at other rows."""
+        return 2 * expit(self._maps[fitted[0]](X) @ fitted[1])
+
+
+class EstimatorModel:
+    """An estimator that the user gave; at alpha = 0.5 the mean of what its fits in both directions say."""
+
+    def __init__(self, estimator: RatioEstimator, rows: Floats, is_first: NDArray[np.bool_], alpha: float) -> None:
+        self._estimator, self._rows, self._is_first, self._alpha = estimator, rows, is_first, alpha
+
+    def fit(self, kept: NDArray[np.bool_]) -> list[tuple[RatioEstimator, ...]]:
+        """Fit to the rows that are kept."""
+        first, second = self._rows[kept & self._is_first], self._rows[kept & ~self._is_first]
+        forward = fit_copy(self._estimator, first, second)
+        return [(forward, fit_copy(self._estimator, second, first)) if self._alpha == 0.5 else (forward,)]
+
+    def at(self, fitted: tuple[RatioEstimator, ...], rows: Numbers) -> Floats:
+        """Give the ratio at rows that the model knows by their numbers."""
+        return self.of(fitted, self._rows[rows])
+
+    def of(self, fitted: tuple[RatioEstimator, ...], X: Floats) -> Floats:
+        """Give the ratio at other rows."""
+        ratio = np.asarray(fitted[0]._ratio(X), dtype=np.float64)
+        # The two sum to 2, so both say the ratio: when the samples change their names, r becomes 2 - r.
+        return ratio if len(fitted) == 1 else (ratio + 2 - fitted[1]._ratio(X)) / 2
+
+
+def cross_fit(
+    model: Model,
+    pooled: Floats,
+    is_first: NDArray[np.bool_],
+    used: Numbers,
+    blocks: Numbers | None,
+    alpha: float,
+    rng: np.random.Generator,
+) -> CrossFit:
+    """Estimate the ratio at all rows, each from other rows than itself, and the divergence.
+
+    The rows are dealt to folds. A fit leaves out two of them; the ratio at the rows of a fold is the mean of the fits
+    that left it out, of one variant, brought nearer to 1 (or further from it) by a factor. Variant and factor of a fold
+    are those that do best at the rows of the other folds, by the fits that left out both. So nothing is chosen with the
+    rows of the fold, and the divergence of its ratios is at most the true one on average. Where it is negative all
+    ratios are 1.
 
     Parameters
     ----------
-    rows : ndarray of shape (n, d)
-        Both samples.
+    model : Model
+        Of the rows that are used.
+    pooled : ndarray of shape (n, d)
+        All rows.
     is_first : bool ndarray of shape (n,)
-        Which rows are in the first one.
+        Which rows are in the first sample.
+    used : int ndarray of shape (n_used,)
+        The rows to fit with, as `select_rows` gives them. Other rows have the ratio of a fit to all of these.
+    blocks : int ndarray of shape (n,) or None
+        Rows that belong together: they are in one fold.
+    alpha : float
+        Relative parameter of the ratio.
     rng : numpy Generator
-        Deals the rows to folds.
-
-    Returns
-    -------
-    list of three float
-        The mean of what the ratio gives on the rows that it was fitted to, which is too much on average, and on rows
-        that were held out, which is too little; not negative. And the ends of an interval for the divergence.
+        Deals the folds.
     """
-    everyone = np.ones(len(rows), dtype=np.bool_)
-    fitted, _ = _divergence(_ratios(rows, is_first, everyone, everyone), is_first)
-    n_folds = min(_N_FOLDS, int(is_first.sum()), int((~is_first).sum()))
-    if n_folds < 2:
-        return [float(np.clip(fitted, 0, 0.5)), 0.0, 0.5]
-    folds, ratios = np.empty(len(rows), dtype=np.intp), np.empty(len(rows))
-    for sample in (is_first, ~is_first):
-        folds[sample] = deal(int(sample.sum()), n_folds, rng)
+    blocks = np.arange(len(pooled)) if blocks is None else blocks
+    folds, n_folds = _deal_folds(is_first[used], blocks[used], rng)
+    highest = 1 / alpha if alpha else np.inf
+    everyone = np.ones(len(used), dtype=np.bool_)
+    ratios, choices = np.ones(len(pooled)), [(0, 1.0)]
+    if n_folds > 1:
+        ratios[used], choices = _predict_held_out(model, is_first[used], folds, n_folds, alpha)
+    else:
+        ratios[used] = model.at(model.fit(everyone)[0], np.arange(len(used)))
+    others = np.setdiff1d(np.arange(len(pooled)), used)
+    if len(others):
+        variant = int(np.median([variant for variant, _ in choices]))
+        fitted = model.fit(everyone)[variant]
+        factor = float(np.median([factor for _, factor in choices]))
+        ratios[others] = 1 + factor * (in_blocks(lambda X: model.of(fitted, X), pooled[others]) - 1)
+    ratios = ratios.clip(0, highest)
+    divergence = relative_pearson_divergence(ratios[is_first], ratios[~is_first], alpha)
+    if divergence <= _ROUNDING:
+        return CrossFit(np.ones(len(pooled)), 0.0, 0.0, n_folds > 1)
+    at_least = _limit_below(ratios, is_first, blocks, alpha) if n_folds > 1 else 0.0
+    return CrossFit(ratios, divergence, at_least, n_folds > 1)
+
+
+def _deal_folds(is_first: NDArray[np.bool_], blocks: Numbers, rng: np.random.Generator) -> tuple[Numbers, int]:
+    """Deal blocks to folds that have rows of both samples; return the fold of each row, and how many there are."""
+    is_first = mark_smaller(is_first)
+    _, first_row, unit = np.unique(blocks, return_index=True, return_inverse=True)
+    # In the order of the rows, which is not that of the labels.
+    unit = np.argsort(np.argsort(first_row))[unit]
+    n_units = len(first_row)
+    has_first, has_second = (np.bincount(unit, weights=mask, minlength=n_units) > 0 for mask in (is_first, ~is_first))
+    n_folds = min(_N_FOLDS, int(has_first.sum()), int(has_second.sum()))
+    order = rng.permutation(n_units)
+    # Those of the first sample only, of both, of the second only: either sample's are next to each other.
+    order = order[np.argsort(has_second[order] * 2 - has_first[order] * 1, kind="stable")]
+    fold_of_unit = np.empty(n_units, dtype=np.intp)
+    fold_of_unit[order] = np.arange(n_units) % n_folds
+    return fold_of_unit[unit], n_folds
+
+
+def _predict_held_out(
+    model: Model, is_first: NDArray[np.bool_], folds: Numbers, n_folds: int, alpha: float
+) -> tuple[Floats, list[tuple[int, float]]]:
+    """Give the ratio at the rows that the model knows, each from other rows; and variant and factor of each fold."""
+    left_out = list(combinations(range(n_folds), 2)) if n_folds > 2 else [(0,), (1,)]
+    found: dict[tuple[int, int], Floats] = {}
+    for pair in left_out:
+        fitted = model.fit(~np.isin(folds, pair))
+        for fold in pair:
+            rows = np.flatnonzero(folds == fold)
+            found[fold, sum(pair) - fold] = np.stack([model.at(variant, rows) for variant in fitted])
+    ratios, choices = np.ones(len(folds)), []
     for fold in range(n_folds):
-        ratios[folds == fold] = _ratios(rows, is_first, folds != fold, folds == fold)
-    held_out, error = _divergence(ratios, is_first)
-    gap = max(fitted - held_out, 0.0)
-    low, high = min(held_out, fitted) - _QUANTILE * error, max(held_out, fitted) + _QUANTILE * error + gap / 2
-    estimate, low, high = np.clip([(max(held_out, 0) + fitted) / 2, low, high], 0, 0.5).tolist()
-    return [estimate, low, max(high, estimate)]
+        variant, factor = 0, 1.0
+        if n_folds > 2:
+            others = [other for other in range(n_folds) if other != fold]
+            held_out = np.concatenate([found[other, fold] for other in others], axis=1)
+            marks = np.concatenate([is_first[folds == other] for other in others])
+            variant, factor = _choose(held_out, marks, alpha)
+        mean = np.mean([each[variant] for (at, _), each in found.items() if at == fold], axis=0)
+        ratios[folds == fold] = 1 + factor * (mean - 1)
+        choices.append((variant, factor))
+    return ratios, choices
 
 
-def _ratios(rows: Floats, is_first: NDArray[np.bool_], fit_on: NDArray[np.bool_], at: NDArray[np.bool_]) -> Floats:
-    classifier = KernelLogisticRegression(_C, random_state=0).fit(rows[fit_on], is_first[fit_on].astype(np.int64))
-    return 2 * classifier.predict_proba(rows[at])[:, 1]
+def _choose(ratios: Floats, is_first: NDArray[np.bool_], alpha: float) -> tuple[int, float]:
+    """Choose the variant r and the factor s >= 0 whose divergence, of 1 + s (r - 1), is the largest."""
+    first, second = ratios[:, is_first] - 1, ratios[:, ~is_first] - 1
+    slope = (1 - alpha) * (first.mean(1) - second.mean(1))
+    curve = alpha * np.square(first).mean(1) + (1 - alpha) * np.square(second).mean(1)
+    # The divergence is s slope - s^2 curve / 2.
+    factor = slope.clip(0) / np.where(curve > 0, curve, 1)
+    variant = int(np.argmax(factor * slope))
+    return variant, float(factor[variant])
 
 
-def _divergence(ratio: Floats, is_first: NDArray[np.bool_]) -> tuple[float, float]:
-    """Give the divergence by ratios at the rows, and its standard error."""
-    gains, losses = ratio[is_first] - ratio[is_first] ** 2 / 4, ratio[~is_first] ** 2 / 4
-    error = sum(float(each.var()) / max(len(each) - 1, 1) for each in (gains, losses)) ** 0.5
-    return float(gains.mean() - losses.mean() - 0.5), error
+def _limit_below(ratios: Floats, is_first: NDArray[np.bool_], blocks: Numbers, alpha: float) -> float:
+    """Give an approximate lower limit of 95 % for the true divergence from ratios of held-out rows.
+
+    It is that of Student for a difference of means, over blocks. Either sample has one more block of rows at which the
+    ratio is as wrong as it can be: the deviation of values that are all alike is nothing, but a rare one may be
+    missing. For samples that are separated the limit is near that of the rule of three.
+    """
+    worst = (1 - alpha) / 2 * (1 / alpha if alpha else float(ratios.max())) ** 2
+    terms = np.where(is_first, ratios - alpha * ratios**2 / 2, (1 - alpha) * ratios**2 / 2)
+    _, unit = np.unique(blocks, return_inverse=True)
+    limit, variance, sums = -0.5, 0.0, np.zeros(unit.max() + 1)
+    least_units = len(sums)
+    for sample, sign, wrong in ((is_first, 1, 0.0), (~is_first, -1, worst)):
+        n_rows, n_units = int(sample.sum()), len(np.unique(unit[sample]))
+        n_more = n_rows / n_units
+        mean = (terms[sample].sum() + n_more * wrong) / (n_rows + n_more)
+        limit += sign * mean
+        sums += sign * np.bincount(unit[sample], weights=terms[sample] - mean, minlength=len(sums)) / (n_rows + n_more)
+        variance += (n_more * (wrong - mean) / (n_rows + n_more)) ** 2
+        least_units = min(least_units, n_units)
+    variance = (variance + float(sums @ sums)) * (least_units + 1) / least_units
+    return max(0.0, float(limit - stdtrit(least_units, _LEVEL) * variance**0.5))

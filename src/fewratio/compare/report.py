@@ -9,7 +9,7 @@ import numpy as np
 
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram, signed_bars
-from fewratio.charts.points import interval_chart
+from fewratio.charts.points import limit_chart
 from fewratio.charts.style import shorten as cut
 from fewratio.compare.blocks import describe_pairs
 from fewratio.core.wording import write_count, write_list
@@ -88,9 +88,7 @@ def _facts(result: Any) -> dict[str, str]:
     facts = {"Rows": ", ".join(f"{size} of {name}" for name, size in zip(result.names, sizes, strict=True))}
     if result.paired_rows is not None:
         facts["Pairs"] = describe_pairs(result)
-    most = f" of at most {result.max_divergence:.3g}" if math.isfinite(result.max_divergence) else ""
-    interval = "" if result.interval is None else " (90 % interval {:.2g} to {:.2g})".format(*result.interval)
-    facts["Divergence"] = f"{result.forward:.3g}{most}{interval}"
+    facts["Divergence"] = result.describe_divergence()
     if result.p_value is not None:
         which = "all " if result.is_enumerated else ""
         facts["Test"] = f"p = {result.p_value:.3g}, from {which}{result.n_permutations} permutations"
@@ -98,8 +96,6 @@ def _facts(result: Any) -> dict[str, str]:
         facts["Rows used"] = f"{result.rows_used}, drawn at random, for p-values"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
-    if n_remote := int(result.remote_a.sum() + result.remote_b.sum()):
-        facts["Far from all others"] = f"{write_count(n_remote, 'row')}, where ratios say little"
     return facts
 
 
@@ -107,9 +103,9 @@ def _how_far(result: Any) -> list[page.Block]:
     blocks: list[page.Block] = []
     if math.isfinite(result.max_divergence):
         about = "0: the samples are alike; the right end: they have nothing in common."
-        interval = "" if result.interval is None else " The bar is a 90 % interval."
-        chart = interval_chart(result.forward, result.interval, result.max_divergence, "divergence")
-        blocks.append(replace(chart, caption=about + interval))
+        limit = " The bar begins at the lower limit (95 %, approximate)." if result.at_least else ""
+        chart = limit_chart(result.divergence, result.at_least, result.max_divergence, "divergence")
+        blocks.append(replace(chart, caption=about + limit))
     if result.statistic is not None:
         share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
         shuffling = "shuffling rows between the samples" if result.paired_rows is None else "swapping the rows of pairs"

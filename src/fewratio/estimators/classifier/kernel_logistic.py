@@ -4,8 +4,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -21,19 +20,75 @@ _FARTHEST = 5.0
 _OF_COLUMNS, _OF_NORM, _OF_KERNEL = 0.5, 0.03, 4.0
 _N_CENTRES = 100
 # More columns than that have no weights of their own: they act through the kernel.
-_MAX_COLUMNS = 200
+MAX_COLUMNS = 200
 _JITTER = 1e-6
+# Added to the variances of whitened columns, in mean variances: of columns that others determine only rounding is left.
+_LEAST_VARIANCE = 1e-3
+# Newton steps, and the expected decrease of the loss below which a step is the last.
+_MAX_STEPS, _LEAST_DECREASE = 50, 1e-6
 # With two rows per class, folds say nothing of the penalty.
 _N_FOLDS, _LEAST_FOLDS = 5, 3
 # The inverse penalties to choose from, and what one has to gain, in nats, to be taken instead of 1.
 _CS, _LEAST_GAIN = (0.05, 0.2, 1.0, 4.0, 16.0), 1.0
 
 
-class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
-    """Logistic regression on columns, the distance from the middle, and Gaussian kernels; both classes count alike.
+class KernelFeatures:
+    """Features of a logistic regression: columns, the distance from the middle, and Gaussian kernels.
 
-    Columns are in robust units. The kernels are around a hundred of the rows, as wide as the median distance between
-    these, and whitened (Nystroem's method), so that their number does not change how much they may matter.
+    Columns are in robust units, or whitened: uncorrelated, each with unit variance. The kernels are around a hundred of
+    the rows, and whitened (Nystroem's method), so that their number does not change how much they may matter.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        Both samples, without their labels.
+    rng : numpy Generator
+        Draws the centres, of rows that should come in the order of `row_order`.
+    is_whitened : bool
+        Whether to whiten the columns.
+    width : float
+        The width of the kernels in median distances between the centres.
+    """
+
+    def __init__(self, rows: Floats, rng: np.random.Generator, is_whitened: bool = False, width: float = 1.0) -> None:
+        # The number of columns counts, and a constant one says nothing; one must be left.
+        self._varies = rows.max(0) > rows.min(0)
+        self._varies[0] |= not self._varies.any()
+        varying = rows.compress(self._varies, axis=1)
+        # A single far value moves the mean.
+        self._scaling = ColumnScaling(np.median(varying, axis=0), column_scaling([varying])[1])
+        self._whitening: Floats | None = None
+        if is_whitened:
+            standard = self._standardise(rows)
+            variances, axes = np.linalg.eigh(np.atleast_2d(np.cov(standard, rowvar=False, bias=True)))
+            least = _LEAST_VARIANCE * (variances.mean() or 1.0)
+            self._whitening = axes / np.sqrt(variances.clip(0) + least)
+        standard = self._standardise(rows)
+        self._centres = standard[np.sort(rng.permutation(len(standard))[:_N_CENTRES])]
+        self._width = width * float(median_width(distances_within(self._centres)))
+        kernel = self._kernel(self._centres)
+        self._factor = cholesky(kernel + _JITTER * kernel.diagonal().max() * np.eye(len(kernel)), lower=True)
+
+    def __call__(self, X: Floats) -> Floats:
+        """Give the features of rows; the last one is 1."""
+        rows = self._standardise(X)
+        n_columns = rows.shape[1]
+        columns = _OF_COLUMNS**0.5 * rows[:, : n_columns if n_columns <= MAX_COLUMNS else 0]
+        norms = (np.square(rows).mean(1, keepdims=True) - 1) * (_OF_NORM * n_columns) ** 0.5
+        kernels = solve_triangular(self._factor, self._kernel(rows).T, lower=True).T
+        return np.concatenate([columns, norms, kernels, np.ones((len(rows), 1))], axis=1)
+
+    def _standardise(self, X: Floats) -> Floats:
+        rows = self._scaling(X.compress(self._varies, axis=1)).clip(-_FARTHEST, _FARTHEST)
+        return rows if self._whitening is None else rows @ self._whitening
+
+    def _kernel(self, rows: Floats) -> Floats:
+        kernel = _OF_KERNEL * gaussian_kernel(rows, self._centres, self._width)
+        return kernel if rows.shape[1] <= MAX_COLUMNS else kernel + _OF_COLUMNS * rows @ self._centres.T
+
+
+class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression on `KernelFeatures`; both classes count alike.
 
     Parameters
     ----------
@@ -67,20 +122,8 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         """Learn to tell rows of class 1 from those of class 0."""
         check_squares(X)
         rng = np.random.default_rng(self.random_state)
-        # The number of columns counts, and a constant one says nothing; one must be left.
-        self._varies = X.max(0) > X.min(0)
-        self._varies[0] |= not self._varies.any()
-        varying = X.compress(self._varies, axis=1)
-        # A single far value moves the mean.
-        self._scaling = ColumnScaling(np.median(varying, axis=0), column_scaling([varying])[1])
-        rows = self._standard(X)
-        self.centres_ = rows[np.sort(rng.permutation(len(rows))[:_N_CENTRES])]
-        self.width_ = float(median_width(distances_within(self.centres_)))
-        kernel = self._kernel(self.centres_)
-        self._factor = cholesky(kernel + _JITTER * kernel.diagonal().max() * np.eye(len(kernel)), lower=True)
-        sizes = np.bincount(y)
-        # Both classes count alike, and together as much as two samples of equal sizes that are as accurate together.
-        weights, signs = (2 / (1 / sizes).sum() / sizes)[y], np.where(y == 1, 1.0, -1.0)
+        self._features = KernelFeatures(X, rng)
+        weights, signs = balance(y == 1), np.where(y == 1, 1.0, -1.0)
         features = self._features(X)
         self.C_ = self._choose_penalty(features, signs, weights, rng) if self.C is None else float(self.C)
         self.coef_ = fit_logistic(self.C_, features, signs, weights)
@@ -116,39 +159,45 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         gains = likelihood - likelihood[_CS.index(1.0)]
         return _CS[int(gains.argmax())] if gains.max() > _LEAST_GAIN else 1.0
 
-    def _features(self, X: Floats) -> Floats:
-        rows = self._standard(X)
-        n_columns = rows.shape[1]
-        columns = _OF_COLUMNS**0.5 * rows[:, : n_columns if n_columns <= _MAX_COLUMNS else 0]
-        norms = (np.square(rows).mean(1, keepdims=True) - 1) * (_OF_NORM * n_columns) ** 0.5
-        kernels = solve_triangular(self._factor, self._kernel(rows).T, lower=True).T
-        return np.concatenate([columns, norms, kernels, np.ones((len(rows), 1))], axis=1)
 
-    def _standard(self, X: Floats) -> Floats:
-        return self._scaling(X.compress(self._varies, axis=1)).clip(-_FARTHEST, _FARTHEST)
-
-    def _kernel(self, rows: Floats) -> Floats:
-        kernel = _OF_KERNEL * gaussian_kernel(rows, self.centres_, self.width_)
-        return kernel if rows.shape[1] <= _MAX_COLUMNS else kernel + _OF_COLUMNS * rows @ self.centres_.T
+def balance(is_first: NDArray[np.bool_]) -> Floats:
+    """Give weights by which two samples count alike: together as much as two of equal sizes, as accurate together."""
+    n_first, n_second = int(is_first.sum()), int((~is_first).sum())
+    together = 2 / (1 / n_first + 1 / n_second)
+    return np.where(is_first, together / n_first, together / n_second)
 
 
 def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
     """Give the coefficients of a logistic regression; that of the last feature, which is 1, has no penalty.
 
-    By SciPy's minimiser, usually in ten steps: scikit-learn's Newton method warns where all rows are alike, and takes a
-    second to import.
+    By Newton's method, with half steps where a whole one goes too far. scikit-learn's warns where all rows are alike,
+    and takes a second to import.
     """
     penalty = np.full(features.shape[1], 1 / C)
     penalty[-1] = 0
 
-    def loss(coef: Floats) -> tuple[float, Floats]:
-        margins = signs * (features @ coef)
-        value = weights @ np.logaddexp(0, -margins) + penalty @ coef**2 / 2
-        return float(value), features.T @ (-weights * signs * expit(-margins)) + penalty * coef
+    def loss(coef: Floats, margins: Floats) -> float:
+        return float(weights @ np.logaddexp(0, -margins) + penalty @ coef**2 / 2)
 
-    def hessian(coef: Floats) -> Floats:
-        p = expit(features @ coef)
-        return (features * (weights * p * (1 - p))[:, None]).T @ features + np.diag(penalty)
-
-    start = np.zeros(len(penalty)) if start is None else start
-    return np.asarray(minimize(loss, start, jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-6}).x)
+    coef = np.zeros(len(penalty)) if start is None else start
+    margins = signs * (features @ coef)
+    value = loss(coef, margins)
+    for _ in range(_MAX_STEPS):
+        wrong = expit(-margins)
+        gradient = penalty * coef - features.T @ (weights * signs * wrong)
+        hessian = (features * (weights * wrong * (1 - wrong))[:, None]).T @ features
+        # Where rows are alike, features that do not differ have no slope of their own.
+        hessian[np.diag_indices(len(coef))] += penalty + _JITTER**2 * hessian.trace() + np.finfo(np.float64).tiny
+        step = cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
+        decrease = float(gradient @ step)
+        for _ in range(_MAX_STEPS):
+            nearer = coef - step
+            margins = signs * (features @ nearer)
+            if (new_value := loss(nearer, margins)) <= value:
+                coef, value = nearer, new_value
+                break
+            step = step / 2
+        # The error of a step is about the square of that before it.
+        if decrease < _LEAST_DECREASE or coef is not nearer:
+            break
+    return coef
