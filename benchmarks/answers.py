@@ -7,6 +7,7 @@ pip install -e '.[peers-comparison,peers-outliers,peers-changes]'; export FEWRAT
 python benchmarks/answers.py --only halves --jobs 2 > results/benchmarks/halves.jsonl   # 25 minutes of processor time
 python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
+python benchmarks/answers.py --only limit --draws 2000 --jobs 16            # divergence and its limit; needs no torch
 python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """
 
@@ -15,15 +16,22 @@ import json
 import sys
 from collections.abc import Callable
 
-import torch
 from joblib import Parallel, parallel_config
 
-from everyday import changes, comparison, outliers, ratios, weights
+from everyday import changes, comparison, outliers, weights
 from everyday.data import HALVES
 from everyday.plan import Plan
 from fewratio_bench.records import circumstances
 
-ANSWERS = {module.__name__.split(".")[-1]: module for module in (comparison, changes, weights, outliers, ratios)}
+try:
+    from everyday import ratios
+except ImportError:
+    # Without torch.
+    ratios = None
+
+ANSWERS = {
+    module.__name__.split(".")[-1]: module for module in (comparison, changes, weights, outliers, ratios) if module
+}
 # The answer to which a table belongs, what makes it, and the halves of the data that it is made on.
 TABLES: dict[str, tuple[str, Callable[..., None], list[str]]] = {
     table: (answer, measure, list(HALVES) if tables is module.ON_HALVES else [])
@@ -41,8 +49,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, help="pairs, or series, per row of a table")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     args = parser.parse_args()
-    torch.set_num_threads(1)
-    made_by = {"quick": args.quick, "seed": args.seed, "threads": 1, **circumstances(torch.device("cpu"))}
+    made_by = {"quick": args.quick, "seed": args.seed, "threads": 1, **circumstances()}
     with parallel_config("loky", inner_max_num_threads=1), Parallel(args.jobs) as run:
         plan = Plan(run, args.quick, args.seed, args.draws)
         for table, (answer, measure, halves) in TABLES.items():

@@ -10,13 +10,15 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import torch
 from filelock import FileLock
 
 from fewratio.core.container import write_atomically
 from fewratio.errors import DataFileError
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -179,9 +181,13 @@ def _is_json(text: str | bytes) -> bool:
     return True
 
 
-def circumstances(device: torch.device) -> dict[str, str]:
-    """Give commit and device, as records hold them."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+def circumstances(device: "torch.device | None" = None) -> dict[str, str]:
+    """Give commit and device, by default the processor, as records hold them."""
+    name = "cpu"
+    if device is not None and device.type == "cuda":
+        import torch
+
+        name = torch.cuda.get_device_name(device)
     return {"commit": os.environ.get("FEWRATIO_COMMIT") or _commit(), "device": name}
 
 
