@@ -166,10 +166,13 @@ def privacy():
     return grid(["data", "rows per site", "epsilon 1", "2", "8", "no noise", "no sources"], lines)
 
 
-def divergence_coverage():
-    """Coverage and width of the interval of a divergence."""
-    found = records("answers", table="interval")
-    held = ["held", *(f"{each['coverage']:.2f}" for each in found)]
-    width = ["mean width", *(f"{each['width']:.2f}" for each in found)]
-    pairs = ["pairs", *(each["pairs"] for each in found)]
-    return grid(["rows per table", *(f"{each['rows']:,}" for each in found)], [held, width, pairs])
+def divergence_limits():
+    """Divergences and their lower limits, beside the truth, by kind of difference and rows."""
+    found = {}
+    for each in records("answers", table="limit"):
+        number = f"{each['divergence']:.2f} / {each['at_least']:.2f}"
+        above = f" ({each['above_truth']:.0%} above)" if each["above_truth"] else ""
+        found.setdefault((each["pairs_of"], each["truth"]), {})[each["rows"]] = number + above
+    sizes = list(next(iter(found.values())))
+    lines = [[name, f"{truth:.3f}", *(of[n] for n in sizes)] for (name, truth), of in found.items()]
+    return grid(["what differs", "truth", *(f"{n:,} rows" for n in sizes)], lines)

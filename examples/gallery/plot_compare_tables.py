@@ -5,7 +5,7 @@ Compare two tables
 Do two tables come from one distribution, and if not, in which columns and rows do they differ?
 
 Here are 20 wines of one grower and 10 of another, with 13 measurements each. :func:`fewratio.compare_datasets`
-gives a divergence with an interval, an exact p-value, the columns that differ and the ratio at each row.
+gives a divergence with a lower limit, an exact p-value, the columns that differ and the ratio at each row.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ second = wine.data[wine.target == 1].sample(10, random_state=0)
 
 result = compare_datasets(first, second, random_state=0)
 print(result)
-print(f"90 % interval of the divergence: {result.interval[0]:.2f} to {result.interval[1]:.2f}")
+print(f"the true divergence is at least {result.at_least:.2f} (95 %, approximate)")
 
 # %%
 # Some columns separate the tables by themselves. They count like all others, and the result without them is one

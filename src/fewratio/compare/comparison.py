@@ -217,7 +217,7 @@ class ComparisonResult(Reported):
     def describe_divergence(self) -> str:
         """Write the divergence with its limits."""
         most = f" of at most {self.max_divergence:.3g}" if math.isfinite(self.max_divergence) else ""
-        least = f", truly at least {self.at_least:.2g} (95 %, approximate)" if self.at_least else ""
+        least = f"; the true one is at least {self.at_least:.2g} (95 %, approximate)" if self.at_least else ""
         return f"{self.divergence:.3g}{most}{least}"
 
     def to_dict(self) -> dict[str, Any]:
