@@ -64,7 +64,8 @@ def test_the_answer_warns_of_a_single_row():
     assert (
         result.caution
         == result.to_dict()["caution"]
-        == "A has only one row; a single row says little about its distribution."
+        == "A has only one row; a single row says little about its distribution. No rows could be held out: ratios and "
+        "divergence are those of the fit, too large on average."
     )
     assert result._report().answer.endswith(result.caution)
     assert compared(normal(2, 2), normal(30, 2), 0).caution is None
