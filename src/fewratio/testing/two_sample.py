@@ -479,6 +479,15 @@ class _Statistics:
             shape[place] = np.where(has_two[:, None, None], 0, units.sum_rows(features))
             scores[place] = _standardise(normal.clip(-_FAR, _FAR))
         counts, level_starts, level_columns = _count_levels(levels, columns, rows, units)
+        products = _sum_products(scores, columns, units)
+        if len(units.exchange.sizes) > 1:
+            sizes = np.array(units.exchange.sizes)
+            clipped, marginal, shape, products = (
+                _standardise_within(each, sizes) for each in (clipped, marginal, shape, products)
+            )
+            # A column of many categories counts as one.
+            widths = [place.stop - place.start for place in columns]
+            clipped /= np.sqrt(np.repeat(widths, widths))[:, None]
         return cls(
             sizes=units.sizes.astype(np.float64),
             kernel_sizes=in_kernels.sizes.astype(np.float64),
@@ -489,7 +498,7 @@ class _Statistics:
             white=_whiten(clipped.T, units.sizes),
             marginal=marginal.reshape(3 * d, -1).T,
             shape=shape.reshape(2 * d, -1).T,
-            products=_sum_products(scores, columns, units).T,
+            products=products.T,
             levels=counts,
             level_starts=level_starts,
             level_columns=level_columns,
@@ -567,6 +576,23 @@ def _standardise(features: Floats) -> Floats:
     mean = features.mean(-1, keepdims=True)
     deviations = real_deviation(mean, features.std(-1, keepdims=True))
     return (features - mean) * np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
+
+
+def _standardise_within(features: Floats, sizes: Numbers) -> Floats:
+    """Bring features, along the last axis, to mean 0 in each block and variance 1; what is constant in each, to 0.
+
+    Where rows change samples within blocks, only differences within them vary between permutations.
+
+    Parameters
+    ----------
+    features : ndarray of shape (..., n)
+    sizes : int ndarray of shape (n_blocks,)
+        How many neighbours make each block.
+    """
+    means = np.add.reduceat(features, np.cumsum(sizes) - sizes, axis=-1) / sizes
+    centred = features - np.repeat(means, sizes, axis=-1)
+    deviations = real_deviation(np.abs(features).max(-1, keepdims=True), centred.std(-1, keepdims=True))
+    return centred * np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
 
 
 def _rank(values: Floats, kept: Numbers) -> tuple[Floats, Floats]:
