@@ -4,7 +4,7 @@ Tables of real data are made on two halves: constants of fewratio were chosen on
 chosen on the test half. Rivals that are not installed are left out.
 
 pip install -e '.[peers-comparison,peers-outliers,peers-changes]'; export FEWRATIO_DATA=...
-python benchmarks/answers.py --only halves --jobs 2 > results/benchmarks/halves.jsonl   # 25 minutes of processor time
+python benchmarks/answers.py --only halves --jobs 2 > results/benchmarks/halves.jsonl   # 19 minutes of processor time
 python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
 python benchmarks/answers.py --only limit --draws 2000 --jobs 16            # divergence and its limit; needs no torch

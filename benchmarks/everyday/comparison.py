@@ -239,7 +239,7 @@ SIZES = (4, 5, 10, 20)
 
 def classes_of_tables(report: Report, plan: Plan, half: str) -> None:
     for n in SIZES:
-        report(table="classes", tables=len(classes(half)), **_shares(real_classes(half), n, plan, plan.count(20, 400)))
+        report(table="classes", tables=len(classes(half)), **_shares(real_classes(half), n, plan, plan.count(20, 300)))
 
 
 def power(report: Report, plan: Plan) -> None:
