@@ -266,7 +266,11 @@ MODEL = Field("model", _MODEL, Path, python="estimator", value="{variable}", rea
 SCALE = Field("scale", "columns: in a common unit (default); none: in their own.")
 COLUMN_USES = (
     _name_columns("drop", "Columns not to use.", "do not use"),
-    _name_columns("keep", "Columns to use although they look like ids or separate.", "use anyway"),
+    _name_columns(
+        "keep",
+        "Columns to use although they look like ids, or are dates that say which table came first.",
+        "use anyway",
+    ),
     Field("id", "The column that names the rows.", label="names the rows"),
     _name_columns("categorical", "Columns of categories; error: refuse all.", "category"),
     _name_columns("numeric", "Columns of numbers.", "number"),
