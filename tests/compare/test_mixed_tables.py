@@ -260,3 +260,48 @@ def test_many_categories_beside_numbers_are_compared_before_they_are_pooled():
     assert [each.column for each in found.columns if each.p_value <= 0.05] == ["plane"]
     assert found.non_overlapping[0].column == "plane"
     assert found.without_non_overlapping.p_value > 0.05
+
+
+def test_what_is_missing_is_said_beside_the_means():
+    rng = np.random.default_rng(0)
+    tables = [pd.DataFrame({"time": rng.normal(mean, 1, 200), "other": rng.normal(size=200)}) for mean in (0, 0.2)]
+    tables[1].loc[:79, "time"] = np.nan
+    time = compare_datasets(*tables, random_state=0).columns[0]
+    assert (time.column, time.missing_first, time.missing_second) == ("time", 0, 0.4)
+    assert "±" in time.first
+    assert "missing" not in time.first
+    assert abs(time.effect) < 0.5
+
+
+def test_a_changed_relation_is_named_with_both_correlations():
+    rng = np.random.default_rng(0)
+    tables = [pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd")) for _ in range(2)]
+    for table, sign in zip(tables, (1, -1), strict=True):
+        table["c"] = sign * table["a"] + 0.5 * table["c"]
+    found = compare_datasets(*tables, random_state=0)
+    assert [relation.columns for relation in found.relations] == [("a", "c")]
+    assert found.relations[0].first > 0.7
+    assert found.relations[0].second < -0.7
+    assert list(found.to_dict()["relations"][0]["columns"]) == ["a", "c"]
+    assert "a and c changed together, correlation 0." in found.to_html()
+    same = compare_datasets(tables[0][:40], tables[0][40:], random_state=0)
+    assert same.relations == []
+
+
+def test_columns_that_differ_together_are_listed_though_neither_does_alone():
+    rng = np.random.default_rng(0)
+    tables = [pd.DataFrame(rng.normal(size=(150, 4)), columns=["distance", "time", "x", "y"]) for _ in range(2)]
+    for table, slower in zip(tables, (0, 0.15), strict=True):
+        table["time"] = table["distance"] + 0.2 * table["time"] + slower
+    found = compare_datasets(*tables, random_state=0)
+    assert found.p_value == 0.001
+    assert all(column.p_value > 0.05 for column in found.columns)
+    assert {column.column for column in found.joint_columns} == {"distance", "time"}
+
+
+def test_many_pooled_categories_are_counted():
+    rng = np.random.default_rng(0)
+    planes = [rng.integers(0, 400, 300) for _ in range(2)]
+    tables = [pd.DataFrame({"plane": [f"plane {i}" for i in each], "x": rng.normal(size=300)}) for each in planes]
+    plane = next(each for each in compare_datasets(*tables, random_state=0).columns if each.column == "plane")
+    assert plane.first == f"{len(set(planes[0]))} values, {len(set(planes[0]) - set(planes[1]))} only here"

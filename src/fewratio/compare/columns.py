@@ -4,13 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from fewratio.core.effects import means_apart, shares_apart
-from fewratio.core.shapes import Floats
+from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_apart
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, TIME
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import NonOverlapping
+
+# How the share of pooled categories is written; and the share from which on they are what matters.
+_OTHER, _MOST = "other ", 0.5
 
 
 class ColumnDifference(NamedTuple):
@@ -26,8 +30,9 @@ class ColumnDifference(NamedTuple):
         differs most.
     effect : float
         Cohen's d of numbers, dates and times (the difference of the means in units of the deviation within the samples,
-        positive if the first is larger), h of categories and of gaps (the difference of two shares' arcsines),
-        whichever is larger.
+        positive if the first is larger), h of categories (the difference of two shares' arcsines).
+    missing_first, missing_second : float
+        The share of rows of either sample in which it is missing.
     p_value : float or None
         The chance that any column differs as much if the samples are of one distribution: adjusted for the number of
         columns. None if there was no test.
@@ -40,8 +45,35 @@ class ColumnDifference(NamedTuple):
     first: str
     second: str
     effect: float
+    missing_first: float
+    missing_second: float
     p_value: float | None
     contribution: float | None
+
+
+class Relation(NamedTuple):
+    """Two columns whose relation differs between two samples.
+
+    Attributes
+    ----------
+    columns : (str or int, str or int)
+    first, second : float or None
+        Their rank correlation in either sample; None if one of them is a category.
+    p_value : float
+        The chance that the relation of any two columns differs as much: adjusted for all pairs.
+    """
+
+    columns: tuple[str | int, str | int]
+    first: float | None
+    second: float | None
+    p_value: float
+
+    @property
+    def words(self) -> str:
+        """The pair in words, with both correlations."""
+        both = self.first, self.second
+        correlations = "" if None in both else ", correlation {:.2f} and {:.2f}".format(*both)
+        return f"{self.columns[0]} and {self.columns[1]} changed together{correlations} (p = {self.p_value:.3g})"
 
 
 def describe_columns(
@@ -51,6 +83,7 @@ def describe_columns(
     p_values: Sequence[float | None],
     contributions: Sequence[float | None],
     apart: Sequence[NonOverlapping] = (),
+    levels: Mapping[str | int, Numbers] | None = None,
 ) -> list[ColumnDifference]:
     """Describe how each column differs between two encoded samples, the strongest first.
 
@@ -67,6 +100,8 @@ def describe_columns(
         Of the test, one for each column.
     apart : sequence of NonOverlapping
         The columns that separate the samples.
+    levels : mapping of str or int to int ndarray of shape (n,), optional
+        The categories of all rows before rare ones were pooled, by the columns that have such.
     """
     found = [
         ColumnDifference(
@@ -83,31 +118,83 @@ def describe_columns(
             held = apart[order[each.column]]
             effect = float(shares_apart(np.array(held.share), np.array(1 - held.share)))
             found[place] = each._replace(first=held.first, second=held.second, effect=effect)
+        elif each.first.startswith(_OTHER):
+            words = _count_values((levels or {})[each.column], len(first))
+            found[place] = each._replace(first=words[0], second=words[1])
     return sorted(found, key=lambda each: (order.get(each.column, len(order)), each.p_value or 0, -abs(each.effect)))
 
 
-def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, float]:
-    """Return what a column holds in either sample, and the effect."""
-    shares = first.mean(0), second.mean(0)
-    is_share = np.full(first.shape[1], column.kind == CATEGORY)
-    is_share[-1] |= column.marks_missing
-    effects = np.where(is_share, shares_apart(*shares), 0.0)
-    values = [side[:, 0] if is_share[0] else column.decode(side) for side in (first, second)]
-    if column.kind == TIME and all(map(len, values)):
-        values = _unwind(*values)
-    if not is_share[0] and all(map(len, values)):
-        effects[0] = means_apart(*values)
-    largest = int(np.abs(effects).argmax())
-    if column.kind == BOOLEAN and largest == 0:
-        words = [f"True {side.mean():.0%}" for side in values]
-    elif is_share[largest]:
+def _count_values(codes: Numbers, n_first: int) -> list[str]:
+    """Say how many categories either sample has, and how many of them it has alone."""
+    sides = [set(np.unique(part[part >= 0]).tolist()) for part in (codes[:n_first], codes[n_first:])]
+    return [f"{len(own)} values, {len(own - other)} only here" for own, other in (sides, sides[::-1])]
+
+
+def describe_relations(
+    columns: Mapping[str | int, tuple[Column, slice]],
+    samples: Sequence[Floats],
+    pairs: Numbers,
+    p_values: Floats,
+    level: float,
+) -> list[Relation]:
+    """Describe pairs of columns whose relation differs between two encoded samples, the strongest first.
+
+    Parameters
+    ----------
+    columns : mapping
+        Of each column what became of it, and where its features are.
+    samples : sequence of two ndarray of shape (n, n_features)
+    pairs : int ndarray of shape (n_pairs, 2)
+        The numbers of the columns.
+    p_values : ndarray of shape (n_pairs,)
+    level : float
+        The largest p-value of a relation that is described.
+    """
+    labels, found = list(columns), {}
+    for place in np.argsort(p_values, kind="stable"):
+        names = labels[pairs[place, 0]], labels[pairs[place, 1]]
+        if p_values[place] > level:
+            break
+        if names not in found:
+            described = [columns[name] for name in names]
+            both: list[float | None] = [None, None]
+            if not any(column.kind in (CATEGORY, TIME) for column, _ in described):
+                both = [_correlation(*(sample[:, where.start] for _, where in described)) for sample in samples]
+            found[names] = Relation(names, both[0], both[1], float(p_values[place]))
+    return list(found.values())
+
+
+def _correlation(x: Floats, y: Floats) -> float | None:
+    """Return the rank correlation of two columns; None if one is constant."""
+    ranks = [rankdata(each) for each in (x, y)]
+    return None if min(map(np.ptp, ranks)) == 0 else float(np.corrcoef(*ranks)[0, 1])
+
+
+def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, float, float, float]:
+    """Return what a column holds in either sample, the effect, and the shares of gaps."""
+    gaps = [float(side[:, -1].mean()) if column.marks_missing else 0.0 for side in (first, second)]
+    if column.kind == CATEGORY:
+        shares = [side[:, : side.shape[1] - column.marks_missing].mean(0) for side in (first, second)]
+        effects = shares_apart(*shares)
+        largest = int(np.abs(effects).argmax())
+        if column.pools_others and max(share[-1] for share in shares) > _MOST:
+            largest = len(effects) - 1
         what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")
         words = [f"{what} {share[largest]:.0%}" for share in shares]
+        return words[0], words[1], float(effects[largest]), gaps[0], gaps[1]
+    values = [column.decode(side) for side in (first, second)]
+    if not all(map(len, values)):
+        words = ["some values" if len(side) else "no values" for side in values]
+        return words[0], words[1], 0.0, gaps[0], gaps[1]
+    if column.kind == TIME:
+        values = _unwind(*values)
+    if column.kind == BOOLEAN:
+        words = [f"True {side.mean():.0%}" for side in values]
     else:
         means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
         words = write_apart(means[0], means[1], column.write)
         words = [f"{word} ± {column.write_deviation(each)}" for word, each in zip(words, deviations, strict=True)]
-    return words[0], words[1], float(effects[largest])
+    return words[0], words[1], float(means_apart(*values)), gaps[0], gaps[1]
 
 
 def _unwind(first: Floats, second: Floats) -> list[Floats]:

@@ -30,6 +30,8 @@ _FAILED, _PERMUTATIONS = 3, 999
 _MOST_PERMUTATIONS = 99_999
 # Typical rows that are shown, and their values.
 _ROWS, _VALUES = 3, 5
+# Pairs of columns that are shown.
+_RELATIONS = 3
 
 
 def compare(
@@ -271,11 +273,15 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if result.rows_used is not None:
         yield f"rows used   {result.rows_used}, drawn at random, for p-values"
     named = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL]
-    if named:
-        yield from _differences(result, named)
+    if named or result.joint_columns:
+        yield from _differences(result, [*named, *result.joint_columns])
     else:
         smallest = min(each.p_value or 0 for each in result.columns)
         yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
+    for relation in result.relations[:_RELATIONS]:
+        yield f"together    {relation.words}"
+    if len(result.relations) > _RELATIONS:
+        yield f"            and {len(result.relations) - _RELATIONS} more pairs; --json gives all"
     if result.p_value is None or result.p_value <= LEVEL:
         yield from _typical(result, [str(each.column) for each in result.columns], tables)
 
@@ -286,10 +292,12 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     heading = "differ in" if differ else "by column"
     scale = f"Cohen's d of means, h of shares, above 0 if more in {result.names[0]}"
     yield f"{heading:<12}(effect: {scale}{tested})"
-    cells = [("", *result.names, "effect", *(("p", "contribution") if tested else ()))]
+    has_gaps = any(each.missing_first or each.missing_second for each in named[: frame.SHOWN])
+    cells = [("", *result.names, *(("missing",) * has_gaps), "effect", *(("p", "contribution") if tested else ()))]
     for each in named[: frame.SHOWN]:
         test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.contribution:.0%}")
-        cells.append((str(each.column), each.first, each.second, f"{each.effect:+.2f}", *test))
+        gaps = (f"{each.missing_first:.0%} / {each.missing_second:.0%}",) * has_gaps
+        cells.append((str(each.column), each.first, each.second, *gaps, f"{each.effect:+.2f}", *test))
     yield from frame.align_columns(cells)
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"

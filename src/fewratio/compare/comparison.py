@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies
-from fewratio.compare.columns import ColumnDifference, describe_columns
+from fewratio.compare.columns import ColumnDifference, Relation, describe_columns, describe_relations
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, cross_fit
 from fewratio.core.arguments import as_names
 from fewratio.core.kernels import check_squares
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from fewratio.report.page import Report
 
 _PERMUTATIONS = 999
+# The part in the joint difference from which on a column is named that does not differ by itself.
+_LARGE_PART = 0.2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,7 +214,26 @@ class ComparisonResult(Reported):
         nothing = [None] * len(described)
         p_values = nothing if self._test is None else self._test.column_p_values.tolist()
         contributions = nothing if self._test is None else self._test.column_contributions.tolist()
-        return describe_columns(described, first, second, p_values, contributions, self.non_overlapping)
+        levels = self.samples.category_codes
+        return describe_columns(described, first, second, p_values, contributions, self.non_overlapping, levels)
+
+    @cached_property
+    def relations(self) -> list[Relation]:
+        """The pairs of columns whose relation differs, the strongest first: those with p-values up to 0.05."""
+        if self._test is None or self._test.p_value > LEVEL:
+            return []
+        samples = [table.numbers for table in self.samples.tables]
+        return describe_relations(self.samples.columns, samples, self._test.pairs, self._test.pair_p_values, LEVEL)
+
+    @property
+    def joint_columns(self) -> list[ColumnDifference]:
+        """The columns that have a fifth or more of the joint difference, though they do not differ by themselves."""
+        # A linear function of the columns divides the difference; where that does not see it, nothing is divided.
+        if self._test is None or max(self._test.p_value, self._test.p_values["linear discriminant"]) > LEVEL:
+            return []
+        return [
+            each for each in self.columns if (each.p_value or 0) > LEVEL and (each.contribution or 0) >= _LARGE_PART
+        ]
 
     def describe_divergence(self) -> str:
         """Write the divergence with its limits."""
@@ -228,7 +249,7 @@ class ComparisonResult(Reported):
         test |= make_plain(self, "paired_rows", "n_unpaired") if self.paired_rows is not None else {}
         rows = make_plain(self, "ratios_a", "ratios_b", "is_held_out", "rows_a", "rows_b")
         row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
-        columns = make_plain(self, "non_overlapping", "columns")
+        columns = make_plain(self, "non_overlapping", "columns", "relations")
         rest = self.without_non_overlapping
         columns["without_non_overlapping"] = None if rest is None else make_plain(rest, "p_value", "divergence")
         return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}

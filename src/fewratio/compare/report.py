@@ -65,6 +65,7 @@ def _answer(result: Any) -> str:
         return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}{rest}"
     together = " No single column stands out; they differ together."
     told = strongest if named else together
+    told += f" {result.relations[0].words}." if result.relations else ""
     return f"These tables differ (p = {result.p_value:.2g}).{_apart(result)}{told}{rest}"
 
 
@@ -181,9 +182,11 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
     )
+    relations = [page.Text(f"{each.words}.") for each in result.relations[:_NAMED]]
     return [
         _effects(result),
         page.Table("Columns, the strongest first", headings, table, True, note),
+        *relations,
         page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]]),
     ]
 

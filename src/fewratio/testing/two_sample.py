@@ -74,6 +74,10 @@ class TwoSampleTest:
         The share of permutations in which any column differs as much as this one does: adjusted for all columns.
     column_contributions : ndarray of shape (n_columns,)
         Each column's share of the joint difference (`_contributions`); zeros where not asked for.
+    pairs : int ndarray of shape (n_pairs, 2)
+        The numbers of the columns whose products were compared.
+    pair_p_values : ndarray of shape (n_pairs,)
+        The share of permutations in which any product differs as much as that of these columns does.
     n_tested, n_in_kernels : (int, int)
         Rows of either sample that means use, and that the statistics of kernels use.
     """
@@ -86,6 +90,8 @@ class TwoSampleTest:
     smallest_p_value: float
     column_p_values: Floats
     column_contributions: Floats
+    pairs: Numbers
+    pair_p_values: Floats
     n_tested: tuple[int, int]
     n_in_kernels: tuple[int, int]
 
@@ -280,18 +286,19 @@ def two_sample_test(
     # A user's estimator may take long: smaller blocks, so that there is progress to see.
     most = BLOCK_VALUES if estimator is None else BLOCK_VALUES // 64
     step = max(1, most // max(n_units, statistics.n_features))
-    found, found_levels, observed = [], [], np.empty(0)
+    found, found_levels, observed, of_pairs = [], [], np.empty(0), np.empty(0)
     for start in range(0, total, step):
         n_block = min(step, total - start)
         members = exchange.draw(n_block, rng) if every is None else every[start : start + n_block]
         if start == 0:
             # The observed samples are computed as the others are.
             members = np.concatenate([units.is_first[None], members])
-        values, of_columns, of_levels = statistics(members)
+        values, of_columns, of_levels, products = statistics(members)
         if estimator is not None:
             divergences = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
             values["estimator"] = divergences
-        observed = of_columns[0] if start == 0 else observed
+        if start == 0:
+            observed, of_pairs = of_columns[0], products[0]
         values["any column"] = of_columns.max(1)
         found.append(np.stack(list(values.values()), axis=1))
         found_levels.append(of_levels)
@@ -324,6 +331,10 @@ def two_sample_test(
         column_contributions=_contributions(statistics.of_rows, statistics.starts, units.is_first[unit_of], observed)
         if with_contributions
         else np.zeros(len(observed)),
+        pairs=statistics.pairs,
+        pair_p_values=_p_values(
+            np.append(of_pairs, values["largest difference of a product"]), is_enumerated, len(of_pairs)
+        )[: len(of_pairs)],
         n_tested=units.count_rows(is_first),
         n_in_kernels=in_kernels.count_rows(is_first),
     )
@@ -414,6 +425,8 @@ class _Statistics:
         fourth Legendre polynomials of its ranks.
     products : ndarray of shape (n_units, n_pairs)
         Of the products of two features' clipped normal scores, standardised.
+    pairs : int ndarray of shape (n_pairs, 2)
+        The columns of these two features.
     levels : sparse array of shape (n_levels, n_units)
         How often each category of a column occurs.
     level_starts, level_columns : int ndarray
@@ -434,6 +447,7 @@ class _Statistics:
     marginal: Floats
     shape: Floats
     products: Floats
+    pairs: Numbers
     levels: csr_array
     level_starts: Numbers
     level_columns: Numbers
@@ -478,8 +492,8 @@ class _Statistics:
             has_two = ((part == low) | (part == high)).all(1)
             shape[place] = np.where(has_two[:, None, None], 0, units.sum_rows(features))
             scores[place] = _standardise(normal.clip(-_FAR, _FAR))
+        products, pairs = _sum_products(scores, columns, units)
         counts, level_starts, level_columns = _count_levels(levels, columns, rows, units)
-        products = _sum_products(scores, columns, units)
         if len(units.exchange.sizes) > 1:
             sizes = np.array(units.exchange.sizes)
             clipped, marginal, shape, products = (
@@ -499,6 +513,7 @@ class _Statistics:
             marginal=marginal.reshape(3 * d, -1).T,
             shape=shape.reshape(2 * d, -1).T,
             products=products.T,
+            pairs=pairs,
             levels=counts,
             level_starts=level_starts,
             level_columns=level_columns,
@@ -511,8 +526,8 @@ class _Statistics:
         """The width of what a permutation is multiplied with."""
         return max(each.shape[1] for each in (self.energy, self.marginal, self.products, self.levels.T))
 
-    def __call__(self, members: NDArray[np.bool_]) -> tuple[dict[str, Floats], Floats, Floats]:
-        """Give the statistics by their names, the largest difference of each column, and chi-square of categories.
+    def __call__(self, members: NDArray[np.bool_]) -> tuple[dict[str, Floats], Floats, Floats, Floats]:
+        """Give the statistics by their names, and differences: of columns, of categories (chi-square), of products.
 
         Parameters
         ----------
@@ -550,7 +565,7 @@ class _Statistics:
         apart = energy[0] / k_first - energy[1] / k_second
         marginal, shape = unit * np.abs(difference(self.marginal)), unit * np.abs(difference(self.shape))
         largest = np.maximum.reduceat(marginal, 3 * self.starts, axis=1)
-        products = unit * difference(self.products)
+        products = unit * np.abs(difference(self.products))
         values = {
             "energy distance": (apart**2).sum(1),
             "difference of means": (difference(self.clipped) ** 2).sum(1),
@@ -558,7 +573,7 @@ class _Statistics:
             "largest difference of a column": largest.max(1),
             "spread": spread[:, 0],
             "linear discriminant": (difference(self.white) ** 2).sum(1),
-            "largest difference of a product": np.abs(products).max(1, initial=0),
+            "largest difference of a product": products.max(1, initial=0),
             "difference of products": (products**2).sum(1),
             "shape": shape.max(1),
         }
@@ -568,7 +583,8 @@ class _Statistics:
             totals = np.asarray(self.levels.sum(1))
             terms = (counted - totals * n_first / n) ** 2 / totals
             chi_square = np.add.reduceat(terms, self.level_starts, axis=1)
-        return values, np.maximum(largest, np.maximum.reduceat(shape, 2 * self.starts, axis=1)), chi_square
+        largest = np.maximum(largest, np.maximum.reduceat(shape, 2 * self.starts, axis=1))
+        return values, largest, chi_square, products
 
 
 def _standardise(features: Floats) -> Floats:
@@ -628,7 +644,7 @@ def _whiten(sums: Floats, sizes: Numbers) -> Floats:
     return left * (values / np.sqrt(values**2 / len(sums) + _RIDGE * int(varies.sum()) / len(sums)))
 
 
-def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> Floats:
+def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> tuple[Floats, Numbers]:
     """Sum the standardised products of pairs of features, of different columns, over units.
 
     Of many pairs those whose products vary most are taken: where two features are independent in all rows together,
@@ -642,7 +658,9 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> Fl
 
     Returns
     -------
-    ndarray of shape (n_pairs, n_units)
+    sums : ndarray of shape (n_pairs, n_units)
+    pairs : int ndarray of shape (n_pairs, 2)
+        The columns of each pair.
     """
     d, n = scores.shape
     column = np.repeat(np.arange(len(columns)), [place.stop - place.start for place in columns])
@@ -665,7 +683,8 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> Fl
         for block in row_blocks(len(first), 2 * n):
             sums[block] = units.sum_rows(scores[first[block]] * scores[second[block]])
     sums -= means[:, None] * units.sizes
-    return sums / np.sqrt(np.where(variances > ROUNDING**2, variances, np.inf))[:, None]
+    sums /= np.sqrt(np.where(variances > ROUNDING**2, variances, np.inf))[:, None]
+    return sums, column[np.stack([first, second], axis=1)]
 
 
 def _count_levels(
@@ -733,7 +752,7 @@ def _contributions(features: Floats, starts: Numbers, is_first: NDArray[np.bool_
     label = (is_first - is_first.mean()) / is_first.std()
     values, vectors = np.linalg.eigh(chosen.T @ chosen / n)
     roots = np.sqrt(values.clip(min=0))
-    explained = (vectors * (roots / (roots**2 + max(0.01, len(places) / n)))) @ (vectors.T @ (chosen.T @ label / n))
+    explained = (vectors * (roots / (roots**2 + _RIDGE * len(places) / n))) @ (vectors.T @ (chosen.T @ label / n))
     parts = ((vectors * roots) @ vectors.T) ** 2 @ explained**2
     shares = np.zeros(len(strength))
     shares[strongest] = np.add.reduceat(parts, np.searchsorted(places, starts[strongest]))
