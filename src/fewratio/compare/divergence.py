@@ -97,7 +97,7 @@ class LogisticModel:
 
     def of(self, fitted: tuple[int, Floats], X: Floats) -> Floats:
         """Give the ratio of a fitted variant at other rows."""
-        return 2 * expit(self._maps[fitted[0]](X) @ fitted[1])
+        return 2 * expit(self._maps[fitted[0]].weigh(X, fitted[1]))
 
 
 class EstimatorModel:
@@ -151,13 +151,14 @@ def cross_fit(
     used : int ndarray of shape (n_used,)
         The rows to fit with, as `select_rows` gives them. Other rows have the ratio of a fit to all of these.
     blocks : int ndarray of shape (n,) or None
-        Rows that belong together: they are in one fold.
+        The numbers of blocks of rows that belong together: a block is in one fold.
     alpha : float
         Relative parameter of the ratio.
     rng : numpy Generator
         Deals the folds.
     """
-    blocks = np.arange(len(pooled)) if blocks is None else blocks
+    # A row is a block of its own.
+    blocks = np.arange(len(pooled)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
     folds, n_folds = _deal_folds(is_first[used], blocks[used], rng)
     highest = 1 / alpha if alpha else np.inf
     everyone = np.ones(len(used), dtype=np.bool_)
@@ -166,12 +167,13 @@ def cross_fit(
         ratios[used], choices = _predict_held_out(model, is_first[used], folds, n_folds, alpha)
     else:
         ratios[used] = model.at(model.fit(everyone)[0], np.arange(len(used)))
-    others = np.setdiff1d(np.arange(len(pooled)), used)
-    if len(others):
+    is_other = np.ones(len(pooled), dtype=np.bool_)
+    is_other[used] = False
+    if is_other.any():
         variant = int(np.median([variant for variant, _ in choices]))
         fitted = model.fit(everyone)[variant]
         factor = float(np.median([factor for _, factor in choices]))
-        ratios[others] = 1 + factor * (in_blocks(lambda X: model.of(fitted, X), pooled[others]) - 1)
+        ratios[is_other] = 1 + factor * (in_blocks(lambda X: model.of(fitted, X), pooled[is_other]) - 1)
     ratios = ratios.clip(0, highest)
     divergence = relative_pearson_divergence(ratios[is_first], ratios[~is_first], alpha)
     if divergence <= _ROUNDING:
@@ -242,16 +244,16 @@ def _limit_below(ratios: Floats, is_first: NDArray[np.bool_], blocks: Numbers, a
     """
     worst = (1 - alpha) / 2 * (1 / alpha if alpha else float(ratios.max())) ** 2
     terms = np.where(is_first, ratios - alpha * ratios**2 / 2, (1 - alpha) * ratios**2 / 2)
-    _, unit = np.unique(blocks, return_inverse=True)
-    limit, variance, sums = -0.5, 0.0, np.zeros(unit.max() + 1)
-    least_units = len(sums)
+    limit, variance, sums = -0.5, 0.0, np.zeros(blocks.max() + 1)
+    least_blocks = len(sums)
     for sample, sign, wrong in ((is_first, 1, 0.0), (~is_first, -1, worst)):
-        n_rows, n_units = int(sample.sum()), len(np.unique(unit[sample]))
-        n_more = n_rows / n_units
+        n_rows, n_blocks = int(sample.sum()), int((np.bincount(blocks[sample]) > 0).sum())
+        n_more = n_rows / n_blocks
         mean = (terms[sample].sum() + n_more * wrong) / (n_rows + n_more)
         limit += sign * mean
-        sums += sign * np.bincount(unit[sample], weights=terms[sample] - mean, minlength=len(sums)) / (n_rows + n_more)
+        deviations = np.bincount(blocks[sample], weights=terms[sample] - mean, minlength=len(sums))
+        sums += sign * deviations / (n_rows + n_more)
         variance += (n_more * (wrong - mean) / (n_rows + n_more)) ** 2
-        least_units = min(least_units, n_units)
-    variance = (variance + float(sums @ sums)) * (least_units + 1) / least_units
-    return max(0.0, float(limit - stdtrit(least_units, _LEVEL) * variance**0.5))
+        least_blocks = min(least_blocks, n_blocks)
+    variance = (variance + float(sums @ sums)) * (least_blocks + 1) / least_blocks
+    return max(0.0, float(limit - stdtrit(least_blocks, _LEVEL) * variance**0.5))

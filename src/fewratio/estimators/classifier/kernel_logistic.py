@@ -71,12 +71,23 @@ class KernelFeatures:
 
     def __call__(self, X: Floats) -> Floats:
         """Give the features of rows; the last one is 1."""
+        *parts, kernel = self._parts(X)
+        whitened = solve_triangular(self._factor, kernel.T, lower=True).T
+        return np.concatenate([*parts, whitened, np.ones((len(X), 1))], axis=1)
+
+    def weigh(self, X: Floats, coef: Floats) -> Floats:
+        """Give the sums of the features with these coefficients, without making them: for many rows."""
+        columns, norms, kernel = self._parts(X)
+        n_columns, n_others = columns.shape[1], columns.shape[1] + 1
+        of_kernel = solve_triangular(self._factor, coef[n_others:-1], lower=True, trans=1)
+        return columns @ coef[:n_columns] + norms[:, 0] * coef[n_columns] + kernel @ of_kernel + coef[-1]
+
+    def _parts(self, X: Floats) -> tuple[Floats, Floats, Floats]:
         rows = self._standardise(X)
         n_columns = rows.shape[1]
         columns = _OF_COLUMNS**0.5 * rows[:, : n_columns if n_columns <= MAX_COLUMNS else 0]
         norms = (np.square(rows).mean(1, keepdims=True) - 1) * (_OF_NORM * n_columns) ** 0.5
-        kernels = solve_triangular(self._factor, self._kernel(rows).T, lower=True).T
-        return np.concatenate([columns, norms, kernels, np.ones((len(rows), 1))], axis=1)
+        return columns, norms, self._kernel(rows)
 
     def _standardise(self, X: Floats) -> Floats:
         rows = self._scaling(X.compress(self._varies, axis=1)).clip(-_FARTHEST, _FARTHEST)
@@ -131,7 +142,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Floats) -> Floats:
         """Give the log odds of class 1."""
-        return self._features(X) @ self.coef_
+        return self._features.weigh(X, self.coef_)
 
     def predict_proba(self, X: Floats) -> Floats:
         """Give the probabilities of both classes."""
