@@ -190,3 +190,14 @@ def test_a_divergence_that_the_p_value_does_not_go_with_is_explained():
     assert "the model sees none at rows that it was not fitted to" in weak.caution
     clear = compare_datasets(A, B + 3, random_state=0, n_permutations=99)
     assert clear.caution is None
+
+
+def test_a_divergence_of_fitted_rows_is_called_so(tmp_path):
+    from typer.testing import CliRunner
+
+    from fewratio.app import app
+
+    for name, X in zip("ab", samples(0, 6, 6), strict=True):
+        pd.DataFrame(X, columns=["x", "y"]).to_csv(tmp_path / f"{name}.csv", index=False)
+    done = CliRunner().invoke(app, ["ratio", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+    assert "of the rows that were fitted, too large on average" in done.stdout

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fewratio.testing import two_sample
+from fewratio.testing.permutations import Exchange
 from fewratio.testing.two_sample import two_sample_test
 from tests.levels import LEVEL, N_DRAWS, assert_level_is_kept
 
@@ -113,3 +114,8 @@ def test_groups_of_rows_depend_on_neither_the_order_of_rows_nor_of_samples():
     first, second = run(A, B, 49), run(rng.permutation(B), rng.permutation(A), 49)
     np.testing.assert_allclose(first.null_distribution, second.null_distribution, rtol=1e-9)
     assert (first.n_tested, second.n_tested) == ((2_100, 2_300), (2_300, 2_100))
+
+
+def test_permutations_of_many_rows_are_not_counted(monkeypatch):
+    monkeypatch.setattr("math.comb", lambda n, k: pytest.fail("the number has a million digits"))
+    assert Exchange((10**6,), (10**5,)).smallest_p_value(999) == 0.001

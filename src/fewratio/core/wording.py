@@ -5,6 +5,9 @@ from typing import SupportsInt
 
 _LISTED = 5
 
+# What divergences are where no rows are held out.
+OF_FITTED_ROWS = "of the rows that were fitted, too large on average; a comparison of two tables holds rows out"
+
 
 def write_count(n: SupportsInt, noun: str) -> str:
     """Return ``"1 row"``, ``"2 rows"``."""

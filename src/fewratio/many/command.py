@@ -59,7 +59,7 @@ def deliver_all(
 
 
 def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
-    from fewratio.core.wording import write_count
+    from fewratio.core.wording import OF_FITTED_ROWS, write_count
 
     names = [result.names[i] for i in result.order()]
     for name in result.new:
@@ -69,6 +69,7 @@ def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
     nearest = [(name, *result.nearest(name, 1)[0]) for name in names[: frame.SHOWN]]
     yield from frame.align_columns([("", "nearest", "divergence"), *nearest])
     yield from request.and_more(len(names) - frame.SHOWN)
+    yield f"(divergences are {OF_FITTED_ROWS})"
     if result.adjusted_p_values is not None:
         n_pairs = len(names) * (len(names) - 1) // 2
         # Each pair stands twice in the table.

@@ -9,7 +9,7 @@ from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import write_count
+from fewratio.core.wording import OF_FITTED_ROWS, write_count
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
 from fewratio.testing import LEVEL
@@ -125,7 +125,8 @@ def _heat(result: Any, order: Numbers) -> list[page.Block]:
     groups = _groups(order)
     about = (
         "The divergence of each dataset (row) from each other one (column): 0 where they are alike. Similar datasets "
-        "are side by side, in the order of a hierarchical clustering by average linkage."
+        "are side by side, in the order of a hierarchical clustering by average linkage. Divergences are "
+        f"{OF_FITTED_ROWS}."
     )
     if len(groups) < len(order):
         about += (

@@ -7,6 +7,7 @@ from typing import Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Verb, declare_table
+from fewratio.core.wording import OF_FITTED_ROWS
 
 
 def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None:
@@ -60,6 +61,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     lines = [
         f"{labels[0]} ({write_count(X_nu.n_rows, 'row')}) over {labels[1]} ({write_count(X_de.n_rows, 'row')}): "
         f"divergence {divergence:.4g}",
+        f"(that divergence is {OF_FITTED_ROWS})",
         *request.summary(samples, labels),
         f"ratio at the rows of {labels[2]}:",
         *request.write_first_rows(pieces[0], n_rows),

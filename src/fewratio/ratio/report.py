@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_count
+from fewratio.core.wording import OF_FITTED_ROWS, write_count
 from fewratio.data.raw_table import RawTable, join_tables
 from fewratio.data.table import Table
 from fewratio.report import page, rows
@@ -65,7 +65,7 @@ class RatioRows:
         facts = {"Rows": ", ".join(f"{table.n_rows} of {name}" for name, table in sizes)}
         low, middle, high = np.quantile(ratios, (0, 0.5, 1)).tolist()
         facts["Ratio"] = f"{low:.3g} to {high:.3g}, median {middle:.3g}"
-        facts["Divergence"] = f"{divergence:.3g}"
+        facts["Divergence"] = f"{divergence:.3g}, {OF_FITTED_ROWS}"
         if samples.encoding is not None and samples.encoding.is_named:
             facts["Columns"] = samples.encoding.summary
         about = f"A ratio above 1: a row is more typical of {nu}; below 1: of {de}."
