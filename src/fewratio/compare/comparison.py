@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies
 from fewratio.compare.columns import ColumnDifference, Relation, describe_columns, describe_relations
-from fewratio.compare.divergence import EstimatorModel, LogisticModel, cross_fit
+from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit
 from fewratio.core.arguments import as_names
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
@@ -20,7 +20,7 @@ from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import NonOverlapping
-from fewratio.data.pairs import match_rows
+from fewratio.data.pairs import Pairs, match_rows
 from fewratio.data.raw_table import as_raw
 from fewratio.data.split_table import split_by_column
 from fewratio.errors import InputError, ParameterError
@@ -189,10 +189,12 @@ class ComparisonResult(Reported):
         It is None, too, if the estimator was trained on related datasets: it needs the columns that they have.
         """
         labels = [each.column for each in self.non_overlapping]
-        if not labels or len(labels) == len(self.samples.columns) or self._request.model.has_sources:
+        estimator = self._request.estimator
+        has_sources = estimator is not None and estimator.has_sources
+        if not labels or len(labels) == len(self.samples.columns) or has_sources:
             return None
         with warnings.catch_warnings():
-            # All was said of these rows before.
+            # All warnings about these rows were given before.
             warnings.simplefilter("ignore")
             return _compare_samples(self.samples.drop(labels), self._request._replace(names=self.names))
 
@@ -292,24 +294,20 @@ class _Request(NamedTuple):
         What the samples are called.
     settings : dict
         What the user said.
-    model : RatioEstimator
-        Gives the ratios of the rows.
-    is_given : bool
-        Whether it is the user's.
+    estimator : RatioEstimator or None
+        A seeded copy of the user's, if there is one.
     blocks : ndarray of int or None
         The block of each row.
-    pairs : (rows, (int, int)) or None
-        With `paired`, the rows of each pair, and how many rows of either table have no partner.
+    pairs : Pairs or None
     n_permutations, seed, progress
         Of the test.
     """
 
     names: tuple[str, str]
     settings: dict[str, Any]
-    model: RatioEstimator
-    is_given: bool
+    estimator: RatioEstimator | None
     blocks: Numbers | None
-    pairs: tuple[tuple[Numbers, Numbers], tuple[int, int]] | None
+    pairs: Pairs | None
     n_permutations: int
     seed: int
     progress: bool | None
@@ -403,41 +401,45 @@ def compare_datasets(
     n_permutations = _PERMUTATIONS if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
     seed = int(inputs.as_rng(random_state).integers(2**63))
-    model = inputs.copy_seeded(estimator, inputs.default_estimator(), np.random.default_rng(seed).spawn(1)[0])
+    # Without one, tables are read as for any estimator that has not learned from sources.
+    reader = inputs.copy_seeded(estimator, inputs.default_estimator(), np.random.default_rng(seed).spawn(1)[0])
     names, tables = _read_two(A, B, by)
-    numbers, paired_rows, n_unpaired = None, None, (0, 0)
+    numbers, pairs = None, None
     if paired is not None:
         if blocks is not None:
             raise ParameterError("paired is given, and blocks besides; a pair is a block. Leave one of them out.")
-        paired_rows, tables, n_unpaired = match_rows(paired, tables)
-        numbers = np.tile(np.arange(len(paired_rows[0])), 2)
+        pairs = match_rows(paired, tables)
+        tables, numbers = pairs.tables, np.tile(np.arange(len(pairs.rows[0])), 2)
     elif blocks is not None:
         numbers, tables = number_blocks(blocks, tables)
     else:
         tables = {name: as_raw(table, name) for name, table in tables.items()}
         offer_pairs(tables, as_names("drop", columns.get("drop", ())))
-    is_given, pairs = estimator is not None, None if paired_rows is None else (paired_rows, n_unpaired)
-    request = _Request(names, settings, model, is_given, numbers, pairs, n_permutations, seed, progress)
-    return _compare_samples(inputs.read_samples(model, tables, columns), request)
+    used = None if estimator is None else reader
+    request = _Request(names, settings, used, numbers, pairs, n_permutations, seed, progress)
+    return _compare_samples(inputs.read_samples(reader, tables, columns), request)
 
 
 def _compare_samples(samples: inputs.Samples, request: "_Request") -> ComparisonResult:
     """Compare two samples that were read."""
-    names, settings, model, is_given, numbers, pairs, n_permutations, seed, progress = request
+    names, settings, estimator, numbers, pairs, n_permutations, seed, progress = request
     _, for_rows, for_folds, for_permutations = np.random.default_rng(seed).spawn(4)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
     used = select_rows(pooled, is_first, for_rows, None if pairs is None else numbers)
     rows, marks = pooled[used], is_first[used]
-    model = inputs.in_common_units(model, rows)
     check_squares(rows)
+    model: Model
+    if estimator is None:
+        tested, alpha, model = None, 0.5, LogisticModel(rows, marks, for_folds)
+    else:
+        estimator = inputs.in_common_units(estimator, rows)
+        tested, alpha = estimator._for_many_pairs(), float(estimator.get_params().get("alpha", 0.0))
+        model = EstimatorModel(estimator, rows, marks, alpha)
     test = None
     if n_permutations:
-        tested = model._for_many_pairs() if is_given else None
         test = _run_test(samples, pooled, is_first, numbers, n_permutations, for_permutations, tested, progress)
-    alpha = float(model.get_params().get("alpha", 0.0)) if is_given else 0.5
-    fits = EstimatorModel(model, rows, marks, alpha) if is_given else LogisticModel(rows, marks, for_folds)
-    found = cross_fit(fits, pooled, is_first, used, numbers, alpha, for_folds)
+    found = cross_fit(model, pooled, is_first, used, numbers, alpha, for_folds)
     called = " and ".join(table.name for table in samples.tables)
     check_finite_result(f"The divergence of {called}", found.divergence)
     return ComparisonResult(
@@ -455,8 +457,8 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
         ratios_a=found.ratios[is_first],
         ratios_b=found.ratios[~is_first],
         is_held_out=found.is_held_out,
-        paired_rows=None if pairs is None else pairs[0],
-        n_unpaired=(0, 0) if pairs is None else pairs[1],
+        paired_rows=None if pairs is None else pairs.rows,
+        n_unpaired=(0, 0) if pairs is None else pairs.n_unpaired,
         samples=samples,
         settings=settings,
         _test=test,

@@ -111,7 +111,7 @@ def select_rows(
         # In the order in which their first rows come.
         ordered = np.array(list(dict.fromkeys(pairs[order].tolist())))
         return order[np.isin(pairs[order], rng.choice(ordered, most // 2, replace=False))]
-    samples = _smaller_first(order, is_first)
+    samples = _split_rows(order, is_first)
     n_small = min(len(samples[0]), most // 2)
     drawn = [rng.choice(sample, n, replace=False) for sample, n in zip(samples, (n_small, most - n_small), strict=True)]
     return order[np.isin(order, np.concatenate(drawn))]
@@ -121,10 +121,10 @@ def _most_units(rows: Floats) -> int:
     return min(max(_MAX_VALUES // rows.shape[1], _MIN_UNITS), _MAX_UNITS)
 
 
-def _smaller_first(order: Numbers, is_first: NDArray[np.bool_]) -> list[Numbers]:
-    """Divide rows by their samples, the smaller one first, or of two equal ones that with the first row."""
-    samples = [order[is_first[order]], order[~is_first[order]]]
-    return sorted(samples, key=lambda sample: (len(sample), sample[0] != order[0]))
+def _split_rows(order: Numbers, is_first: NDArray[np.bool_]) -> list[Numbers]:
+    """Split rows by their samples, the one that `mark_smaller` marks first."""
+    marks = mark_smaller(is_first[order])
+    return [order[marks], order[~marks]]
 
 
 def make_exchange(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[Exchange, Numbers]:
@@ -185,7 +185,7 @@ class _Units(NamedTuple):
             starts = np.searchsorted(unit[order], np.arange(unit.max() + 1))
             return cls(used[order], starts, marks[order][starts], exchange)
         most, order = _most_units(rows), row_order(rows)
-        samples = _smaller_first(order, is_first)
+        samples = _split_rows(order, is_first)
         size = max(1, len(samples[0]) // min(_OF_SMALLER, most // 2))
         n_small = min(len(samples[0]) // size, most // 2)
         counts = n_small, min(len(samples[1]) // size, most - n_small)
@@ -295,8 +295,7 @@ def two_sample_test(
             members = np.concatenate([units.is_first[None], members])
         values, of_columns, of_levels, products = statistics(members)
         if estimator is not None:
-            divergences = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
-            values["estimator"] = divergences
+            values["estimator"] = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
         if start == 0:
             observed, of_pairs = of_columns[0], products[0]
         values["any column"] = of_columns.max(1)
@@ -327,33 +326,32 @@ def two_sample_test(
         p_value=float(_p_values(combined, is_enumerated)[0]),
         p_values=p_values,
         smallest_p_value=exchange.smallest_p_value(n_permutations),
-        column_p_values=_p_values(np.append(observed, any_column), is_enumerated, len(observed))[: len(observed)],
+        column_p_values=_p_values(any_column, is_enumerated, observed),
         column_contributions=_contributions(statistics.of_rows, statistics.starts, units.is_first[unit_of], observed)
         if with_contributions
         else np.zeros(len(observed)),
         pairs=statistics.pairs,
-        pair_p_values=_p_values(
-            np.append(of_pairs, values["largest difference of a product"]), is_enumerated, len(of_pairs)
-        )[: len(of_pairs)],
+        pair_p_values=_p_values(values["largest difference of a product"], is_enumerated, of_pairs),
         n_tested=units.count_rows(is_first),
         n_in_kernels=in_kernels.count_rows(is_first),
     )
 
 
-def _p_values(statistics: Floats, is_enumerated: bool, n_others: int = 0) -> Floats:
+def _p_values(statistics: Floats, is_enumerated: bool, observed: Floats | None = None) -> Floats:
     """Give the share of permutations whose statistic is at least each one's.
 
     Parameters
     ----------
-    statistics : ndarray of shape (n_others + 1 + n_permutations,)
-        Others to be judged by the same permutations, the observed one, and those of the permutations.
+    statistics : ndarray of shape (1 + n_permutations,)
+        The observed one, and those of the permutations.
     is_enumerated : bool
         Whether the observed one is among the permutations; else it counts as one of them.
-    n_others : int
+    observed : ndarray, optional
+        What to rank instead of `statistics` themselves.
     """
-    reference = np.sort(statistics[n_others + is_enumerated :])
-    # Equal permutations must not be told apart by rounding.
-    least = statistics - ROUNDING * np.abs(reference).max()
+    reference = np.sort(statistics[int(is_enumerated) :])
+    # Rounding must not separate equal permutations.
+    least = (statistics if observed is None else observed) - ROUNDING * np.abs(reference).max()
     return (len(reference) - np.searchsorted(reference, least)) / len(reference)
 
 
@@ -406,7 +404,7 @@ class _Statistics:
 
     Attributes
     ----------
-    sizes, kernel_sizes : ndarray of shape (n_units,)
+    sizes, kernel_sizes : ndarray of shape (n_units, 1)
         How many rows of each unit means use, and kernels.
     energy : ndarray of shape (n_units, n_centres)
         Of features whose inner products are |x| + |y| - |x - y| (city-block distances).
@@ -503,8 +501,8 @@ class _Statistics:
             widths = [place.stop - place.start for place in columns]
             clipped /= np.sqrt(np.repeat(widths, widths))[:, None]
         return cls(
-            sizes=units.sizes.astype(np.float64),
-            kernel_sizes=in_kernels.sizes.astype(np.float64),
+            sizes=units.sizes[:, None].astype(np.float64),
+            kernel_sizes=in_kernels.sizes[:, None].astype(np.float64),
             energy=in_kernels.sum_rows(energy.T).T,
             norms=in_kernels.sum_rows((energy**2).sum(1)[None]).T,
             ratio=in_kernels.sum_rows(ratio.T).T,
@@ -535,18 +533,15 @@ class _Statistics:
             Which units are in the first sample.
         """
         first = members.astype(np.float64)
-        counts = [(first @ sizes)[:, None] for sizes in (self.sizes, self.kernel_sizes)]
-        (n_first, k_first), (n_second, k_second) = (
-            counts,
-            [sizes.sum() - n for sizes, n in zip((self.sizes, self.kernel_sizes), counts, strict=True)],
-        )
-        n = n_first + n_second
-        # Multiplied by that, the difference of the means of a standardised feature has unit variance.
-        unit = np.sqrt(n_first * n_second / n)
 
         def sums(features: Floats) -> tuple[Floats, Floats]:
             of_first = first @ features
             return of_first, features.sum(0) - of_first
+
+        (n_first, n_second), (k_first, k_second) = sums(self.sizes), sums(self.kernel_sizes)
+        n = n_first + n_second
+        # Multiplied by that, the difference of the means of a standardised feature has unit variance.
+        unit = np.sqrt(n_first * n_second / n)
 
         def difference(features: Floats, n_first: Floats = n_first, n_second: Floats = n_second) -> Floats:
             of_first, of_second = sums(features)
@@ -590,8 +585,7 @@ class _Statistics:
 def _standardise(features: Floats) -> Floats:
     """Bring features, along the last axis, to mean 0 and variance 1; a constant one to 0."""
     mean = features.mean(-1, keepdims=True)
-    deviations = real_deviation(mean, features.std(-1, keepdims=True))
-    return (features - mean) * np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
+    return (features - mean) * _invert(real_deviation(mean, features.std(-1, keepdims=True)))
 
 
 def _standardise_within(features: Floats, sizes: Numbers) -> Floats:
@@ -607,8 +601,12 @@ def _standardise_within(features: Floats, sizes: Numbers) -> Floats:
     """
     means = np.add.reduceat(features, np.cumsum(sizes) - sizes, axis=-1) / sizes
     centred = features - np.repeat(means, sizes, axis=-1)
-    deviations = real_deviation(np.abs(features).max(-1, keepdims=True), centred.std(-1, keepdims=True))
-    return centred * np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
+    return centred * _invert(real_deviation(np.abs(features).max(-1, keepdims=True), centred.std(-1, keepdims=True)))
+
+
+def _invert(deviations: Floats) -> Floats:
+    """Give 1 / x, and 0 where x is 0."""
+    return np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
 
 
 def _rank(values: Floats, kept: Numbers) -> tuple[Floats, Floats]:

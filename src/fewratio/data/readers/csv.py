@@ -14,7 +14,6 @@ from typing import NamedTuple, TextIO
 from fewratio.core.wording import quote_list, write_count
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import is_number
-from fewratio.data.readers.survey import guess_header
 from fewratio.errors import name_parameter
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -37,7 +36,7 @@ def read_csv(
     decimal: str = ".",
     as_text: Sequence[str] = (),
     block_bytes: int = _BLOCK_BYTES,
-    header: bool | None = None,
+    header: bool = True,
     padded: Sequence[str] = (),
 ) -> pa.Table:
     """Read a delimited file whole; `as_text` names columns in which only an empty field is missing ("01" is not "1").
@@ -47,7 +46,7 @@ def read_csv(
     table, _, _ = open_csv(path, separator, decimal, block_bytes, True, header, padded)
     kinds = {name: pa.string() for name in as_text if name in table.column_names}
     if kinds and len(table):
-        read, parse, _ = _read_header(path, separator, decimal, block_bytes, header)
+        read, parse, _ = _read_header(path, separator, block_bytes, header)
         parse.newlines_in_values = True
         options = {"include_columns": list(kinds), "column_types": kinds, "null_values": [""]}
         written = pa.csv.read_csv(path, read, parse, pa.csv.ConvertOptions(strings_can_be_null=True, **options))
@@ -62,7 +61,7 @@ def open_csv(
     decimal: str = ".",
     block_bytes: int = _BLOCK_BYTES,
     keep: bool = False,
-    header: bool | None = None,
+    header: bool = True,
     padded: Sequence[str] = (),
 ) -> tuple[pa.Table, int, Callable[[], Iterable[pa.RecordBatch]]]:
     """Check a delimited file to its end, or raise ``ValueError`` that says in which line it is wrong.
@@ -78,8 +77,8 @@ def open_csv(
         How much text is parsed at once.
     keep : bool
         Whether to keep the rows.
-    header : bool, optional
-        Whether the first line names the columns; by default, what `guess_header` says.
+    header : bool
+        Whether the first line names the columns.
     padded : sequence of str
         Columns of digits that are text, such as those that `find_padded` finds.
 
@@ -88,7 +87,7 @@ def open_csv(
     (pyarrow Table, int, callable)
         The rows if they are kept, their number, and what reads them again, a block of text at a time.
     """
-    read, parse, has_rows = _read_header(path, separator, decimal, block_bytes, header)
+    read, parse, has_rows = _read_header(path, separator, block_bytes, header)
     if not has_rows:
         _check_lines(path, read, parse)
         return pa.table({name: pa.nulls(0) for name in read.column_names}), 0, lambda: ()
@@ -112,12 +111,12 @@ def open_csv(
     return table, n_rows, lambda: pa.csv.open_csv(path, read, parse, convert)
 
 
-def find_padded(path: Path, separator: str, decimal: str, header: bool) -> list[int]:
+def find_padded(path: Path, separator: str, header: bool) -> list[int]:
     """Find the places of columns of digits alone of which some begin with zeros (00123), such as postal codes.
 
     A file that cannot be read has none; what reads it says why.
     """
-    read, parse, has_rows = _read_header(path, separator, decimal, _BLOCK_BYTES, header)
+    read, parse, has_rows = _read_header(path, separator, _BLOCK_BYTES, header)
     if not has_rows:
         return []
     parse.newlines_in_values = True
@@ -248,21 +247,20 @@ def read_first_lines(path: Path, separator: str) -> FirstLines:
 
 
 def _read_header(
-    path: Path, separator: str, decimal: str, block_bytes: int, header: bool | None
+    path: Path, separator: str, block_bytes: int, header: bool
 ) -> tuple[pa.csv.ReadOptions, pa.csv.ParseOptions, bool]:
     """Return how to read a file, and whether there are rows."""
     separator, skip_rows, names, rows = read_first_lines(path, separator)
-    has_header = guess_header(names, rows, decimal).is_header if header is None else header
-    columns = complete_names(names if has_header else [str(place) for place in range(len(names))])
+    columns = complete_names(names if header else [str(place) for place in range(len(names))])
     # One thread: with more, a file that is refused can leave one behind that aborts the program at its end.
     read = pa.csv.ReadOptions(
         use_threads=False,
         skip_rows=skip_rows,
         column_names=columns,
         block_size=max(block_bytes, min(_COLUMN_BYTES * len(columns), _MOST_BYTES)),
-        skip_rows_after_names=int(has_header),
+        skip_rows_after_names=int(header),
     )
-    return read, pa.csv.ParseOptions(delimiter=separator), bool(rows) or not has_header
+    return read, pa.csv.ParseOptions(delimiter=separator), bool(rows) or not header
 
 
 def complete_names(names: Sequence[str]) -> list[str]:

@@ -38,7 +38,7 @@ from fewratio.data.readers.csv import (
     read_first_lines,
 )
 from fewratio.data.readers.excel import read_excel
-from fewratio.data.readers.survey import WINDOWS, Header, as_utf8, guess_header, occurs_below, survey_text
+from fewratio.data.readers.text_file import WINDOWS, Header, as_utf8, guess_header, inspect_text, occurs_below
 from fewratio.data.split_table import split_off_flags
 from fewratio.errors import DataFileError, DataNotFoundError, FewRatioWarning, name_parameter
 
@@ -226,7 +226,7 @@ def _reader(file: TableFile) -> Callable[[Path], pa.Table] | None:
     return _FORMATS.get(file.suffix, (_TEXT, None))[1] if file.path.is_file() else None
 
 
-class _Survey(NamedTuple):
+class _Inspected(NamedTuple):
     """How a text file is written as far as it shows by itself: `padded` are the places of columns."""
 
     layout: Layout
@@ -249,28 +249,28 @@ def settle_layouts(files: Sequence[TableFile]) -> list[TableFile]:
     Equal first lines are a header, and a column of digits is text in all files if it begins with a zero in one. A
     stream can be read only once, and is left to itself.
     """
-    surveys: dict[int, _Survey] = {}
+    inspected: dict[int, _Inspected] = {}
     for place, file in enumerate(files):
         if file.layout is None and file.path.is_file() and file.suffix not in ARRAYS and _reader(file) is None:
             with name_file_in_errors(file), _unpack(file.path) as path:
-                surveys[place] = _survey(file, path)
-    lines = [each.lines for each in surveys.values()]
+                inspected[place] = _inspect(file, path)
+    lines = [each.lines for each in inspected.values()]
     # Files whose next lines are equal, too, may be the same; and what occurs again below is a value.
     equal = len({tuple(each.names) for each in lines}) == 1 < len({tuple(map(tuple, each.rows[:1])) for each in lines})
     equal = equal and len(set(lines[0].names)) == len(lines[0].names)
     equal = equal and not all(occurs_below(each.names, each.rows) for each in lines)
-    headers = {place: each.layout.header or (equal and files[place].header is None) for place, each in surveys.items()}
-    padded = [name for place, each in surveys.items() for name in each.name_padded(headers[place])]
+    headers = {at: each.layout.header or (equal and files[at].header is None) for at, each in inspected.items()}
+    padded = [name for place, each in inspected.items() for name in each.name_padded(headers[place])]
     result = list(files)
-    for place, each in surveys.items():
+    for place, each in inspected.items():
         result[place] = replace(files[place], layout=each.settle(headers[place], padded))
         _warn_of_layout(files[place], each, headers[place])
     return result
 
 
-def _survey(file: TableFile, path: Path) -> _Survey:
+def _inspect(file: TableFile, path: Path) -> _Inspected:
     """Find out how the text of a file is written that is at a path by now."""
-    encoding, may_be_padded = survey_text(path)
+    encoding, may_be_padded = inspect_text(path)
     # Where commas are within numbers, something else divides them.
     default = ";" if file.decimal == "," else SEPARATORS[".csv"]
     separator, decimal = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default), file.decimal
@@ -284,24 +284,24 @@ def _survey(file: TableFile, path: Path) -> _Survey:
             lines = read_first_lines(text, separator)
         guess = guess_header(lines.names, lines.rows, decimal)
         header = guess.is_header if file.header is None else file.header
-        padded = find_padded(text, separator, decimal, header) if may_be_padded else []
-    return _Survey(Layout(separator, decimal, header, encoding), lines, guess, padded)
+        padded = find_padded(text, separator, header) if may_be_padded else []
+    return _Inspected(Layout(separator, decimal, header, encoding), lines, guess, padded)
 
 
-def _warn_of_layout(file: TableFile, survey: _Survey, is_header: bool, as_text: Sequence[str] = ()) -> None:
+def _warn_of_layout(file: TableFile, found: _Inspected, is_header: bool, as_text: Sequence[str] = ()) -> None:
     """Say what was assumed of a file that could be otherwise, and which option changes it."""
-    if survey.layout.encoding == WINDOWS:
+    if found.layout.encoding == WINDOWS:
         _warn(f"{file} is not UTF-8; it is read as Windows-1252 (Latin-1). If letters look wrong, save it as UTF-8.")
-    if file.header is None and (survey.guess.is_open or survey.guess.is_header != is_header):
+    if file.header is None and (found.guess.is_open or found.guess.is_header != is_header):
         what, other = ("names of columns", "False") if is_header else ("a row", "True")
-        why = ", as it is the same in all files" * (survey.guess.is_header != is_header)
+        why = ", as it is the same in all files" * (found.guess.is_header != is_header)
         option = name_parameter("header", other, f"header={other}")
-        first = f"the first line of {file} ({write_list(survey.lines.names, 3)})"
+        first = f"the first line of {file} ({write_list(found.lines.names, 3)})"
         _warn(f"{first} is read as {what}{why}. {option} changes that.")
-    if padded := [name for name in survey.name_padded(is_header) if name not in as_text]:
+    if padded := [name for name in found.name_padded(is_header) if name not in as_text]:
         option = name_parameter("numeric", ",".join(padded), f"numeric={padded}")
-        found = f"column {quote_list(padded)} of {file} has leading zeros"
-        _warn(f"{found} and is read as text. {option} makes numbers of it.")
+        text = f"column {quote_list(padded)} of {file} has leading zeros and is read as text"
+        _warn(f"{text}. {option} makes numbers of it.")
 
 
 def _warn(message: str) -> None:
@@ -314,9 +314,9 @@ def _open_text(file: TableFile, as_text: Sequence[str] = ()) -> Iterator[tuple[P
     with _unpack(file.path) as path:
         layout = file.layout
         if layout is None:
-            survey = _survey(file, path)
-            layout = survey.settle(survey.layout.header)
-            _warn_of_layout(file, survey, layout.header, as_text)
+            found = _inspect(file, path)
+            layout = found.settle(found.layout.header)
+            _warn_of_layout(file, found, layout.header, as_text)
         with as_utf8(path, layout.encoding) as text:
             yield text, layout
 

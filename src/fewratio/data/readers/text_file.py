@@ -41,7 +41,7 @@ class TextFile(NamedTuple):
     may_be_padded: bool
 
 
-def survey_text(path: Path) -> TextFile:
+def inspect_text(path: Path) -> TextFile:
     """Find the encoding of a file, and whether numbers in it may be padded with zeros.
 
     Text that is not UTF-8 and has no letter that UTF-8 writes in several bytes is Windows-1252, of which Latin-1 is a
@@ -104,7 +104,7 @@ def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     """Say whether the first line of a file names the columns, from the first rows below it.
 
     A text above numbers is a name. A text that occurs again below itself is a value. Numbers are names if they count
-    the columns, or are all different and look like years or labels, unlike what is below them.
+    the columns, or are all different and are years above other numbers, or in equal steps and unlike what is below.
 
     Parameters
     ----------
@@ -113,16 +113,18 @@ def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     rows : sequence of sequence of str
         Those of some lines below it.
     decimal : str
-        The mark within numbers.
+        The decimal mark.
     """
     missing = set(pa.csv.ConvertOptions().null_values)
     below = [
-        [row[place] for row in rows if place < len(row) and row[place] not in missing] for place in range(len(names))
+        [row[place].replace(decimal, ".", 1) for row in rows if place < len(row) and row[place] not in missing]
+        for place in range(len(names))
     ]
     filled = [place for place, name in enumerate(names) if name not in missing]
-    numbers = [place for place in filled if _is_number(names[place], decimal)]
+    names = [name.replace(decimal, ".", 1) for name in names]
+    numbers = [place for place in filled if is_number(names[place])]
     texts = [place for place in filled if place not in numbers]
-    if any(_is_above(names[place], below[place], decimal) for place in texts):
+    if any(_is_above(names[place], below[place]) for place in texts):
         return Header(True)
     recurring = [place for place in filled if names[place] in below[place]]
     if not numbers:
@@ -136,9 +138,14 @@ def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     if len(set(written)) < len(written) or not all(map(_DIGITS.fullmatch, written)):
         # What no name looks like.
         return Header(False, bool(texts))
-    if texts or _look_like_labels([int(each) for each in written], [below[place] for place in numbers], decimal):
+    labels, held = list(map(int, written)), [list(map(float, filter(is_number, below[place]))) for place in numbers]
+    values = [value for column in held for value in column]
+    are_years = all(label in _YEARS for label in labels) and not all(value in _YEARS for value in values)
+    outside = all(each and not min(each) <= label <= max(each) for label, each in zip(labels, held, strict=True))
+    unlike = len(below[numbers[0]]) >= _MANY_ROWS or any(value % 1 for value in values)
+    in_steps = len(labels) > 2 and len({second - first for first, second in pairwise(labels)}) == 1
+    if texts or are_years or (in_steps and outside and unlike):
         return Header(True, True)
-    outside = not any(_spans(names[place], below[place], decimal) for place in numbers)
     return Header(False, outside and len(rows) >= _MANY_ROWS)
 
 
@@ -148,13 +155,9 @@ def occurs_below(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     return all(name in column for name, column in zip(names, columns, strict=True))
 
 
-def _is_number(text: str, decimal: str) -> bool:
-    return is_number(text if decimal == "." else text.replace(decimal, ".", 1))
-
-
-def _is_above(name: str, values: Collection[str], decimal: str) -> bool:
+def _is_above(name: str, values: Collection[str]) -> bool:
     """Whether a text is above numbers or dates alone."""
-    of_numbers = all(_is_number(value, decimal) for value in values)
+    of_numbers = all(map(is_number, values))
     of_dates = all(read_days(value) is not None for value in values)
     return bool(values) and (of_numbers or (of_dates and read_days(name) is None))
 
@@ -164,22 +167,3 @@ def _count_columns(names: Sequence[str]) -> bool:
     # A row index that pandas saved has no name.
     given = list(names[1:] if not names[0] else names)
     return len(names) > 2 and any(given == [str(start + place) for place in range(len(given))] for start in (0, 1))
-
-
-def _look_like_labels(names: Sequence[int], below: Sequence[Sequence[str]], decimal: str) -> bool:
-    """Whether whole numbers are years above what is none, or in equal steps and unlike what is below."""
-    values = [float(value.replace(decimal, ".")) for column in below for value in column if _is_number(value, decimal)]
-    if not values:
-        return False
-    if all(name in _YEARS for name in names) and not all(value in _YEARS for value in values):
-        return True
-    steps = {second - first for first, second in pairwise(names)}
-    outside = not any(_spans(str(name), column, decimal) for name, column in zip(names, below, strict=True))
-    unlike = len(below[0]) >= _MANY_ROWS or any(value % 1 for value in values)
-    return len(names) > 2 and len(steps) == 1 and outside and unlike
-
-
-def _spans(name: str, values: Sequence[str], decimal: str) -> bool:
-    """Whether a number is within the range of numbers, or there are none."""
-    numbers = [float(value.replace(decimal, ".")) for value in values if _is_number(value, decimal)]
-    return not numbers or min(numbers) <= float(name) <= max(numbers)
