@@ -110,14 +110,14 @@ def plain_tails(values):
 
 def brute_force(A, B, estimator=None):
     """The p-value over all permutations, one after the other; the statistic."""
-    rows, weights = np.concatenate([A, B]), [4, 8, 2, 3, 2, 2, 1, 1, 1]
+    rows, weights = np.concatenate([A, B]), [4, 8, 2, 4, 4, 2, 1, 1, 1]
     dealt = [list(a) for a in combinations(range(len(rows)), len(A))]
     table = np.array([plain_statistics(rows, first) for first in dealt])
     if estimator is not None:
         others = [sorted(set(range(len(rows))) - set(first)) for first in dealt]
         pairs = zip(dealt, others, strict=True)
         own = [divergence(estimator, rows[first], rows[second]) for first, second in pairs]
-        table, weights = np.column_stack([table, own]), [*weights, 24]
+        table, weights = np.column_stack([table, own]), [*weights, 27]
     evidence = sum(weight / plain_tails(column) for weight, column in zip(weights, table.T, strict=True)) / sum(weights)
     return (np.log10(evidence) >= np.log10(evidence[0]) - 1e-6 * np.abs(np.log10(evidence)).max()).mean(), np.log10(
         evidence[0]
