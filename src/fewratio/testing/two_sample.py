@@ -22,8 +22,8 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import OnStep
 from fewratio.testing.permutations import ROUNDING, Exchange, compute_divergences
 
-# How much each statistic counts (docs/decisions/0009): chosen on simulated pairs of the kinds of benchmarks/everyday/comparison.py,
-# with other seeds than those of the records.
+# How much each statistic counts (docs/decisions/0009): chosen on simulated pairs of the kinds that
+# benchmarks/everyday/comparison.py has, with other seeds than those of the records.
 WEIGHTS = {
     "energy distance": 4.0,
     "difference of means": 8.0,
