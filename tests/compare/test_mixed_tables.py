@@ -118,7 +118,7 @@ def test_a_column_divides_a_table_in_two_only():
         InputError, match=r"'lot' of A has 3 values: 'old', 'new', 'third'; two are needed.*compare_all"
     ):
         compare_datasets(three, by="lot")
-    with pytest.raises(ParameterError, match="B is given, and by besides"):
+    with pytest.raises(ParameterError, match="B and by are both given"):
         compare_datasets(A, B, by="lot")
     result = compare_all(Collection.from_frame(three, "lot"))
     assert result.names == ("old", "new", "third")
@@ -283,7 +283,7 @@ def test_a_changed_relation_is_named_with_both_correlations():
     assert found.relations[0].first > 0.7
     assert found.relations[0].second < -0.7
     assert list(found.to_dict()["relations"][0]["columns"]) == ["a", "c"]
-    assert "a and c changed together, correlation 0." in found.to_html()
+    assert "a and c are related differently, correlation 0." in found.to_html()
     same = compare_datasets(tables[0][:40], tables[0][40:], random_state=0)
     assert same.relations == []
 

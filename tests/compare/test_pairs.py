@@ -71,7 +71,7 @@ def test_names_that_make_no_pairs_are_refused(change, message):
 
 def test_pairs_and_blocks_exclude_each_other():
     before, after = countries(0)
-    with pytest.raises(ParameterError, match="paired is given, and blocks"):
+    with pytest.raises(ParameterError, match="paired and blocks are both given"):
         compare_datasets(before, after, paired="country", blocks="country")
 
 

@@ -140,7 +140,7 @@ def test_booleans_beside_numbers_are_numbers_and_that_is_said(make):
     p = [0.5, 1.5, 2.5]
     tables = make({"s": [True, False, True], "p": p}), make({"s": [1, 0, 1], "p": p})
     for options, names in (({}, ("s", "p")), ({"categorical": "s"}, ("s=0", "s=1", "p"))):
-        with pytest.warns(FewRatioWarning, match=r"'s' holds booleans in \w, and numbers in \w; it takes True as 1"):
+        with pytest.warns(FewRatioWarning, match=r"'s' holds booleans in \w but numbers in \w; True counts as 1"):
             encoding, (first, second) = encode(*tables, **options)
         assert encoding.feature_names == names
         assert first == second
@@ -149,7 +149,7 @@ def test_booleans_beside_numbers_are_numbers_and_that_is_said(make):
 def test_a_time_zone_in_one_table_is_said(make):
     p = [*range(8), 20]
     zoned, naive = (pd.DataFrame({"when": when, "p": p}) for when in (ZONED, ZONED.tz_convert(None)))
-    with pytest.warns(FewRatioWarning, match="'when' has a time zone in A, and none in B; it takes those as UTC"):
+    with pytest.warns(FewRatioWarning, match="'when' has a time zone in A but none in B; the latter is read as UTC"):
         encoding, (first, second) = encode(zoned, naive)
     assert encoding.columns[0].zone == "UTC"
     assert first == second
@@ -207,7 +207,7 @@ def test_intervals_of_pandas_are_left_out_by_their_type():
 
 def test_dates_of_two_kinds_and_zones_go_together(make):
     text = make({"t": ["2020-01-01T00:00:00+02:00", "2020-01-01T00:00:00Z", "2020-01-02"]})
-    with pytest.warns(FewRatioWarning, match="'t' has a time zone in A, and none in B"):
+    with pytest.warns(FewRatioWarning, match="'t' has a time zone in A but none in B"):
         _, (first, second) = encode(text, make({"t": [SOME_DAY]}))
     np.testing.assert_allclose(first, [[DAY - 2 / 24], [DAY], [DAY + 1]], rtol=0, atol=1e-9)
     assert second == [[DAY]]
@@ -471,7 +471,7 @@ def test_kinds_that_differ_between_tables(make):
         CollectionError, match=r"'p' holds numbers in A but text in B \(the first text is 'x' at row 0, "
     ):
         encode(make({"p": [1, 2]}), make({"p": ["x", "y"]}))
-    with pytest.warns(FewRatioWarning, match="'p' holds booleans in B, and numbers in A"):
+    with pytest.warns(FewRatioWarning, match="'p' holds booleans in B but numbers in A"):
         assert encode(make({"p": [1, 2]}), make({"p": [True, False]}))[1] == [[[1], [2]], [[1], [0]]]
     empty = pa.table({"p": pa.array([None], pa.string())})
     assert encode(make({"p": [1, 2]}), empty)[1] == [[[1, 0], [2, 0]], [[1.5, 1]]]

@@ -89,9 +89,7 @@ def _judge_together(
     tables = [encoding.encode(raw) for raw in raws]
     encoding, tables = leave_out_dates(encoding, tables, [table.numbers for table in tables], rules.keep, is_batch)
     found = [] if is_folder else Samples(encoding, tables, tuple(raws)).non_overlapping
-    return encoding, {
-        str(each.column): f"{each.separates}: {each.first} in {names[0]}, {each.second} in {names[1]}" for each in found
-    }
+    return encoding, {str(each.column): each.describe(names) for each in found}
 
 
 def _read(request: frame.Request, paths: list[Path]) -> "list[RawTable]":

@@ -213,7 +213,7 @@ class Request:
     ) -> Iterator[str]:
         """Say which columns separate two tables, by default those of samples, and what became of all columns."""
         for each in samples.non_overlapping if apart is None else apart:
-            yield f"apart       {each.separates}: {each.first} in {names[0]}, {each.second} in {names[1]}"
+            yield f"apart       {each.describe(names)}"
         if samples.encoding is not None and samples.encoding.is_named:
             yield f"columns     {samples.encoding.summary}"
 

@@ -1,6 +1,6 @@
 """How columns differ between two samples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_apart
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, TIME
 from fewratio.data.columns import Column
-from fewratio.data.non_overlapping import NonOverlapping
+from fewratio.estimators.samples import Samples
 
 # How the share of pooled categories is written; and the share from which on they are what matters.
 _OTHER, _MOST = "other ", 0.5
@@ -37,7 +37,7 @@ class ColumnDifference(NamedTuple):
         The chance that any column differs as much if the samples are of one distribution: adjusted for the number of
         columns. None if there was no test.
     contribution : float or None
-        Its share of the joint difference; columns that tell the same thing share it. None if there was no test.
+        Its share of the joint difference; columns that carry the same information share it. None if there was no test.
     """
 
     column: str | int
@@ -69,46 +69,28 @@ class Relation(NamedTuple):
     p_value: float
 
     @property
-    def words(self) -> str:
-        """The pair in words, with both correlations."""
+    def text(self) -> str:
+        """The pair, with both correlations."""
         both = self.first, self.second
         correlations = "" if None in both else ", correlation {:.2f} and {:.2f}".format(*both)
-        return f"{self.columns[0]} and {self.columns[1]} changed together{correlations} (p = {self.p_value:.3g})"
+        return f"{self.columns[0]} and {self.columns[1]} are related differently{correlations} (p = {self.p_value:.3g})"
 
 
 def describe_columns(
-    columns: Mapping[str | int, tuple[Column, slice]],
-    first: Floats,
-    second: Floats,
-    p_values: Sequence[float | None],
-    contributions: Sequence[float | None],
-    apart: Sequence[NonOverlapping] = (),
-    levels: Mapping[str | int, Numbers] | None = None,
+    samples: Samples, p_values: Sequence[float | None], contributions: Sequence[float | None]
 ) -> list[ColumnDifference]:
     """Describe how each column differs between two encoded samples, the strongest first.
 
     Columns that separate the samples come first, then the others in the order of their p-values, and of their effects
-    where those are equal.
-
-    Parameters
-    ----------
-    columns : mapping
-        Of each column what became of it, and where its features are.
-    first, second : ndarray of shape (n, n_features)
-        The samples.
-    p_values, contributions : sequence of float or None
-        Of the test, one for each column.
-    apart : sequence of NonOverlapping
-        The columns that separate the samples.
-    levels : mapping of str or int to int ndarray of shape (n,), optional
-        The categories of all rows before rare ones were pooled, by the columns that have such.
+    where those are equal. `p_values` and `contributions` are those of the test, one for each column.
     """
+    apart, (first, second) = samples.non_overlapping, (table.numbers for table in samples.tables)
     found = [
         ColumnDifference(
             label, column.kind, *_describe(column, first[:, place], second[:, place]), p_value, contribution
         )
         for (label, (column, place)), p_value, contribution in zip(
-            columns.items(), p_values, contributions, strict=True
+            samples.columns.items(), p_values, contributions, strict=True
         )
     ]
     order = {each.column: place for place, each in enumerate(apart)}
@@ -119,7 +101,7 @@ def describe_columns(
             effect = float(shares_apart(np.array(held.share), np.array(1 - held.share)))
             found[place] = each._replace(first=held.first, second=held.second, effect=effect)
         elif each.first.startswith(_OTHER):
-            words = _count_values((levels or {})[each.column], len(first))
+            words = _count_values(samples.category_codes[each.column], len(first))
             found[place] = each._replace(first=words[0], second=words[1])
     return sorted(found, key=lambda each: (order.get(each.column, len(order)), each.p_value or 0, -abs(each.effect)))
 
@@ -130,27 +112,20 @@ def _count_values(codes: Numbers, n_first: int) -> list[str]:
     return [f"{len(own)} values, {len(own - other)} only here" for own, other in (sides, sides[::-1])]
 
 
-def describe_relations(
-    columns: Mapping[str | int, tuple[Column, slice]],
-    samples: Sequence[Floats],
-    pairs: Numbers,
-    p_values: Floats,
-    level: float,
-) -> list[Relation]:
+def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level: float) -> list[Relation]:
     """Describe pairs of columns whose relation differs between two encoded samples, the strongest first.
 
     Parameters
     ----------
-    columns : mapping
-        Of each column what became of it, and where its features are.
-    samples : sequence of two ndarray of shape (n, n_features)
+    samples : Samples
     pairs : int ndarray of shape (n_pairs, 2)
         The numbers of the columns.
     p_values : ndarray of shape (n_pairs,)
     level : float
         The largest p-value of a relation that is described.
     """
-    labels, found = list(columns), {}
+    columns, found = samples.columns, {}
+    labels = list(columns)
     for place in np.argsort(p_values, kind="stable"):
         names = labels[pairs[place, 0]], labels[pairs[place, 1]]
         if p_values[place] > level:
@@ -159,7 +134,7 @@ def describe_relations(
             described = [columns[name] for name in names]
             both: list[float | None] = [None, None]
             if not any(column.kind in (CATEGORY, TIME) for column, _ in described):
-                both = [_correlation(*(sample[:, where.start] for _, where in described)) for sample in samples]
+                both = [_correlation(*(X.numbers[:, where.start] for _, where in described)) for X in samples.tables]
             found[names] = Relation(names, both[0], both[1], float(p_values[place]))
     return list(found.values())
 

@@ -271,7 +271,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if result.rest:
         yield f"            {result.rest}"
     if result.rows_used is not None:
-        yield f"rows used   {result.rows_used}, drawn at random, for p-values"
+        yield f"rows used   {result.rows_used}"
     named = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL]
     if named or result.joint_columns:
         yield from _differences(result, [*named, *result.joint_columns])
@@ -279,7 +279,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         smallest = min(each.p_value or 0 for each in result.columns)
         yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
     for relation in result.relations[:_RELATIONS]:
-        yield f"together    {relation.words}"
+        yield f"together    {relation.text}"
     if len(result.relations) > _RELATIONS:
         yield f"            and {len(result.relations) - _RELATIONS} more pairs; --json gives all"
     if result.p_value is None or result.p_value <= LEVEL:

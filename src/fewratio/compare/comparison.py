@@ -49,31 +49,30 @@ class ComparisonResult(Reported):
     names : (str, str)
         What the two samples are called.
     divergence : float
-        The relative Pearson divergence of `ratios_a` and `ratios_b`: at most the true one on average. 0 where the
-        ratios say less than a ratio of 1 would. At alpha = 0.5, as by default, it does not depend on the order of the
-        samples.
+        The relative Pearson divergence of `ratios_a` and `ratios_b`: at most the true one on average. 0 if ratios of 1
+        would fit as well. At alpha = 0.5, the default, it does not depend on the order of the samples.
     at_least : float
         An approximate lower limit of 95 % for the true divergence. There is no upper limit: a difference that the model
         does not see may be of any size.
     max_divergence : float
         The largest divergence that there can be, (1 - alpha) / (2 alpha); infinite for plain ratios.
     p_value : float or None
-        The chance of a difference as large if both samples are of one distribution; None if no test was asked for.
+        The chance of a difference as large if both samples come from one distribution; None if there was no test.
     statistic : float or None
-        What is tested: minus the decimal logarithm of the weighted harmonic mean of the tails of several statistics.
+        The test statistic: minus the decimal logarithm of the weighted harmonic mean of several statistics' tails.
     null_distribution : ndarray of shape (n_permutations,)
         The statistic of the permutations.
     is_enumerated : bool
         Whether those are all permutations there are.
     p_values : dict of str to float
-        The p-value of each statistic by itself. The smallest of them is no p-value of the comparison.
+        The p-value of each statistic by itself. The smallest of them is not a p-value of the comparison.
     n_tested, n_in_kernels : (int, int)
         How many rows of either sample the test used. Means, of values, ranks, products and categories, use all rows, or
         nearly all; kernels (energy distance, density ratio, spread) use fewer where there are many.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
         The ratio A/B at the rows of either sample, each from fits to other rows if `is_held_out`.
     is_held_out : bool
-        Whether that is so. Rows are held out if both samples have two of them or more, or two blocks.
+        Whether rows were held out: both samples have two rows or more, or two blocks.
     paired_rows : (ndarray, ndarray) of shape (n_pairs,) or None
         With `paired`, the numbers of both rows of each pair. Everything else is about these rows, in this order.
     n_unpaired : (int, int)
@@ -81,7 +80,7 @@ class ComparisonResult(Reported):
     samples : Samples
         The two tables, and what became of their columns.
     settings : dict
-        What `compare_datasets` was told.
+        The arguments of `compare_datasets`.
 
     Examples
     --------
@@ -140,7 +139,7 @@ class ComparisonResult(Reported):
 
     @property
     def rows_used(self) -> str | None:
-        """How many rows the test used, in words; None if all."""
+        """How many rows the test used, as text; None if all."""
         sizes = len(self.ratios_a), len(self.ratios_b)
         if self._test is None or self.n_in_kernels == sizes:
             return None
@@ -149,7 +148,8 @@ class ComparisonResult(Reported):
             for n_a, n_b in (self.n_tested, self.n_in_kernels)
         )
         tested = "all rows" if self.n_tested == sizes else tested
-        return tested if self.n_in_kernels == self.n_tested else f"{tested}; for distances and kernels {in_kernels}"
+        kernels = "" if self.n_in_kernels == self.n_tested else f"; for distances and kernels {in_kernels}"
+        return f"{tested}{kernels}, drawn at random, for p-values"
 
     @property
     def caution(self) -> str | None:
@@ -200,7 +200,7 @@ class ComparisonResult(Reported):
 
     @property
     def rest(self) -> str:
-        """What `without_non_overlapping` found, in words; "" if there is no such comparison."""
+        """What `without_non_overlapping` found, as text; "" if there is no such comparison."""
         rest = self.without_non_overlapping
         if rest is None:
             return ""
@@ -211,21 +211,18 @@ class ComparisonResult(Reported):
     @cached_property
     def columns(self) -> list[ColumnDifference]:
         """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
-        first, second = (table.numbers for table in self.samples.tables)
-        described = self.samples.columns
-        nothing = [None] * len(described)
-        p_values = nothing if self._test is None else self._test.column_p_values.tolist()
-        contributions = nothing if self._test is None else self._test.column_contributions.tolist()
-        levels = self.samples.category_codes
-        return describe_columns(described, first, second, p_values, contributions, self.non_overlapping, levels)
+        nothing = [None] * len(self.samples.columns)
+        if self._test is None:
+            return describe_columns(self.samples, nothing, nothing)
+        found = self._test.column_p_values, self._test.column_contributions
+        return describe_columns(self.samples, *(each.tolist() for each in found))
 
     @cached_property
     def relations(self) -> list[Relation]:
         """The pairs of columns whose relation differs, the strongest first: those with p-values up to 0.05."""
         if self._test is None or self._test.p_value > LEVEL:
             return []
-        samples = [table.numbers for table in self.samples.tables]
-        return describe_relations(self.samples.columns, samples, self._test.pairs, self._test.pair_p_values, LEVEL)
+        return describe_relations(self.samples, self._test.pairs, self._test.pair_p_values, LEVEL)
 
     @property
     def joint_columns(self) -> list[ColumnDifference]:
@@ -286,14 +283,14 @@ class ComparisonResult(Reported):
 
 
 class _Request(NamedTuple):
-    """What a comparison is made with, so that it can be made again with fewer columns.
+    """The arguments of a comparison, so that it can be repeated with fewer columns.
 
     Attributes
     ----------
     names : (str, str)
         What the samples are called.
     settings : dict
-        What the user said.
+        The user's arguments.
     estimator : RatioEstimator or None
         A seeded copy of the user's, if there is one.
     blocks : ndarray of int or None
@@ -344,9 +341,9 @@ def compare_datasets(
     B : array-like of shape (n_b, n_features), or Dataset
         The other one, with the same columns. Not needed with `by`.
     estimator : RatioEstimator, optional
-        What gives the ratios of the rows, and so the divergence; by default logistic regressions, chosen by the rows
-        (see Notes). A learned one must be pretrained. It stays as it is. One that is given also takes part in the test,
-        which then takes longer; of an `AutoRatioEstimator` that is what it learned from sources.
+        The estimator of the row ratios, and so of the divergence; by default logistic regressions (see Notes). A
+        learned one must be pretrained. It is not changed. Its divergence also becomes a statistic of the test, which
+        then takes longer; from an `AutoRatioEstimator`, the test uses what it learned from sources.
     n_permutations : int, optional
         How many permutations to draw, by default 999; if there are no more than that, each is used once (there are
         only 20 for 3 + 3 rows). 0 for no test. The divergence stays the same.
@@ -364,7 +361,7 @@ def compare_datasets(
         Draws permutations and folds, and the rows to test with if there are many; seeds an estimator that has no seed.
         The order of the rows has no influence.
     progress : bool, optional
-        Whether to show a progress bar; by default on a terminal, if an estimator is given.
+        Show a progress bar. Default: only on a terminal, and only if an estimator is given.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
         (`fewratio.ColumnOptions`). Names of rows are left out unless `keep` names them, and so are dates that say
@@ -407,7 +404,7 @@ def compare_datasets(
     numbers, pairs = None, None
     if paired is not None:
         if blocks is not None:
-            raise ParameterError("paired is given, and blocks besides; a pair is a block. Leave one of them out.")
+            raise ParameterError("paired and blocks are both given; a pair is a block. Leave one of them out.")
         pairs = match_rows(paired, tables)
         tables, numbers = pairs.tables, np.tile(np.arange(len(pairs.rows[0])), 2)
     elif blocks is not None:
@@ -509,7 +506,7 @@ def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str
     """Return what two samples are called, and the samples by what messages call them."""
     if by is not None:
         if B is not None:
-            raise ParameterError("B is given, and by besides; the column divides one table. Leave one of them out.")
+            raise ParameterError("B and by are both given; the column splits one table. Leave one of them out.")
         groups = split_by_column(as_raw(A, "A"), by)
         if len(groups) != 2:
             raise InputError(

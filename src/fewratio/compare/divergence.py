@@ -22,12 +22,12 @@ _CS = 0.1, 1.0, 16.0
 # Kernels of whitened columns are narrower, in median distances, than those of columns as they are.
 _NARROW = 0.5
 _LEVEL = 0.95
-# A divergence below that is none.
+# A divergence up to this is 0.
 _ROUNDING = 1e-12
 
 
 class CrossFit(NamedTuple):
-    """What the model of a comparison found.
+    """The ratios and the divergence of a comparison.
 
     Attributes
     ----------
@@ -48,17 +48,17 @@ class CrossFit(NamedTuple):
 
 
 class Model(Protocol):
-    """What can be fitted to a part of the rows, in one or several variants."""
+    """A model that can be fitted to a part of the rows, in one or several variants."""
 
     def fit(self, kept: NDArray[np.bool_]) -> Sequence[Any]:
         """Fit all variants to the rows that are kept."""
         ...
 
-    def at(self, fitted: Any, rows: Numbers) -> Floats:
+    def predict_rows(self, fitted: Any, rows: Numbers) -> Floats:
         """Give the ratio of a fitted variant at rows that the model knows by their numbers."""
         ...
 
-    def of(self, fitted: Any, X: Floats) -> Floats:
+    def predict(self, fitted: Any, X: Floats) -> Floats:
         """Give the ratio of a fitted variant at other rows."""
         ...
 
@@ -91,17 +91,17 @@ class LogisticModel:
                 found.append((number, coef))
         return found
 
-    def at(self, fitted: tuple[int, Floats], rows: Numbers) -> Floats:
+    def predict_rows(self, fitted: tuple[int, Floats], rows: Numbers) -> Floats:
         """Give the ratio of a fitted variant at rows that the model knows by their numbers."""
         return 2 * expit(self._features[fitted[0]][rows] @ fitted[1])
 
-    def of(self, fitted: tuple[int, Floats], X: Floats) -> Floats:
+    def predict(self, fitted: tuple[int, Floats], X: Floats) -> Floats:
         """Give the ratio of a fitted variant at other rows."""
         return 2 * expit(self._maps[fitted[0]].weigh(X, fitted[1]))
 
 
 class EstimatorModel:
-    """An estimator that the user gave; at alpha = 0.5 the mean of what its fits in both directions say."""
+    """An estimator that the user gave; at alpha = 0.5 the mean of its fits in both directions."""
 
     def __init__(self, estimator: RatioEstimator, rows: Floats, is_first: NDArray[np.bool_], alpha: float) -> None:
         self._estimator, self._rows, self._is_first, self._alpha = estimator, rows, is_first, alpha
@@ -112,14 +112,14 @@ class EstimatorModel:
         forward = fit_copy(self._estimator, first, second)
         return [(forward, fit_copy(self._estimator, second, first)) if self._alpha == 0.5 else (forward,)]
 
-    def at(self, fitted: tuple[RatioEstimator, ...], rows: Numbers) -> Floats:
+    def predict_rows(self, fitted: tuple[RatioEstimator, ...], rows: Numbers) -> Floats:
         """Give the ratio at rows that the model knows by their numbers."""
-        return self.of(fitted, self._rows[rows])
+        return self.predict(fitted, self._rows[rows])
 
-    def of(self, fitted: tuple[RatioEstimator, ...], X: Floats) -> Floats:
+    def predict(self, fitted: tuple[RatioEstimator, ...], X: Floats) -> Floats:
         """Give the ratio at other rows."""
         ratio = np.asarray(fitted[0]._ratio(X), dtype=np.float64)
-        # The two sum to 2, so both say the ratio: when the samples change their names, r becomes 2 - r.
+        # When the samples change their names, r becomes 2 - r.
         return ratio if len(fitted) == 1 else (ratio + 2 - fitted[1]._ratio(X)) / 2
 
 
@@ -166,14 +166,14 @@ def cross_fit(
     if n_folds > 1:
         ratios[used], choices = _predict_held_out(model, is_first[used], folds, n_folds, alpha)
     else:
-        ratios[used] = model.at(model.fit(everyone)[0], np.arange(len(used)))
+        ratios[used] = model.predict_rows(model.fit(everyone)[0], np.arange(len(used)))
     is_other = np.ones(len(pooled), dtype=np.bool_)
     is_other[used] = False
     if is_other.any():
         variant = int(np.median([variant for variant, _ in choices]))
         fitted = model.fit(everyone)[variant]
         factor = float(np.median([factor for _, factor in choices]))
-        ratios[is_other] = 1 + factor * (in_blocks(lambda X: model.of(fitted, X), pooled[is_other]) - 1)
+        ratios[is_other] = 1 + factor * (in_blocks(lambda X: model.predict(fitted, X), pooled[is_other]) - 1)
     ratios = ratios.clip(0, highest)
     divergence = relative_pearson_divergence(ratios[is_first], ratios[~is_first], alpha)
     if divergence <= _ROUNDING:
@@ -209,7 +209,7 @@ def _predict_held_out(
         fitted = model.fit(~np.isin(folds, pair))
         for fold in pair:
             rows = np.flatnonzero(folds == fold)
-            found[fold, sum(pair) - fold] = np.stack([model.at(variant, rows) for variant in fitted])
+            found[fold, sum(pair) - fold] = np.stack([model.predict_rows(variant, rows) for variant in fitted])
     ratios, choices = np.ones(len(folds)), []
     for fold in range(n_folds):
         variant, factor = 0, 1.0

@@ -65,7 +65,7 @@ def _answer(result: Any) -> str:
         return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}{rest}"
     together = " No single column stands out; they differ together."
     told = strongest if named else together
-    told += f" {result.relations[0].words}." if result.relations else ""
+    told += f" {result.relations[0].text}." if result.relations else ""
     return f"These tables differ (p = {result.p_value:.2g}).{_apart(result)}{told}{rest}"
 
 
@@ -94,7 +94,7 @@ def _facts(result: Any) -> dict[str, str]:
         which = "all " if result.is_enumerated else ""
         facts["Test"] = f"p = {result.p_value:.3g}, from {which}{result.n_permutations} permutations"
     if result.rows_used is not None:
-        facts["Rows used"] = f"{result.rows_used}, drawn at random, for p-values"
+        facts["Rows used"] = result.rows_used
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     return facts
@@ -182,7 +182,7 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
     )
-    relations = [page.Text(f"{each.words}.") for each in result.relations[:_NAMED]]
+    relations = [page.Text(f"{each.text}.") for each in result.relations[:_NAMED]]
     return [
         _effects(result),
         page.Table("Columns, the strongest first", headings, table, True, note),

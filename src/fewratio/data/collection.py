@@ -366,7 +366,7 @@ def _encode_tables(
         encoding, encoded = leave_out_dates(encoding, encoded, _rows(encoded, parts), rules.keep)
         constant = [name for name in find_constant(encoding, _rows(encoded, parts)) if name not in rules.keep]
         if constant:
-            found = f"Each dataset has one value in {quote_list(constant)}, so that alone tells datasets apart"
+            found = f"Each dataset has one value in {quote_list(constant)}, so it separates the datasets by itself"
             use = name_parameter("drop", ",".join(constant), f"drop={constant!r}")
             warnings.warn(FewRatioWarning(f"{found}. To compare without, choose {use}."), stacklevel=4)
     return encoding if encoding.has_medians or not encoding.is_identity else None, encoded

@@ -304,7 +304,8 @@ def find_zone(columns: Sequence[ColumnValues]) -> str | None:
     held = [(zone, values) for zone, values in zip(zones, columns, strict=True) if values.kind != MISSING]
     if len({zone is None for zone, _ in held}) > 1:
         zoned, naive = (next(each for zone, each in held if (zone is None) == is_naive) for is_naive in (False, True))
-        _warn_of_kinds(zoned.label, f"has a time zone in {zoned.table}, and none in {naive.table}", "those as UTC")
+        found = f"has a time zone in {zoned.table} but none in {naive.table}"
+        _warn_of_kinds(zoned.label, found, "the latter is read as UTC")
     return zones[0] if len(set(zones)) == 1 else "UTC"
 
 
@@ -319,13 +320,13 @@ def warn_of_booleans(columns: Sequence[ColumnValues]) -> None:
     """Warn of a column of booleans in some tables and of numbers in others."""
     first = {values.kind: values.table for values in reversed(columns)}
     if {BOOLEAN, NUMBER} <= first.keys():
-        found = f"holds booleans in {first[BOOLEAN]}, and numbers in {first[NUMBER]}"
-        _warn_of_kinds(columns[0].label, found, "True as 1 and False as 0")
+        found = f"holds booleans in {first[BOOLEAN]} but numbers in {first[NUMBER]}"
+        _warn_of_kinds(columns[0].label, found, "True counts as 1 and False as 0")
 
 
-def _warn_of_kinds(label: str | int, found: str, taken: str) -> None:
-    advice = "Give both tables the same if that is wrong"
-    warnings.warn(FewRatioWarning(f"Column {label!r} {found}; it takes {taken}. {advice}."), stacklevel=6)
+def _warn_of_kinds(label: str | int, found: str, assumed: str) -> None:
+    advice = "Use the same type in both tables if that is wrong"
+    warnings.warn(FewRatioWarning(f"Column {label!r} {found}; {assumed}. {advice}."), stacklevel=6)
 
 
 def as_arrow(column: nw.Series[Any] | list[Any]) -> pa.ChunkedArray:

@@ -33,7 +33,7 @@ class NonOverlapping(NamedTuple):
     column : str or int
         Its name, or its number where columns have no names.
     first, second : str
-        What it holds in either table, in words.
+        What it holds in either table, as text.
     share : float
         The share of the rows that it separates; each table counts half.
     """
@@ -50,9 +50,13 @@ class NonOverlapping(NamedTuple):
 
     @property
     def separates(self) -> str:
-        """What the column separates, in words."""
+        """What the column separates, as text."""
         share = "all" if self.share == 1 else f"{_write_share(self.share)} of the"
         return f"{self.name} alone separates {share} rows"
+
+    def describe(self, names: Sequence[str]) -> str:
+        """Write what the column separates, and what it holds in either table, by the names of the tables."""
+        return f"{self.separates}: {self.first} in {names[0]}, {self.second} in {names[1]}"
 
 
 class Levels(NamedTuple):
@@ -63,12 +67,12 @@ class Levels(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A rule of one column: rows on the wrong side, how many rules there are (as logarithm), and words of each side."""
+    """A rule of one column: rows on the wrong side, how many rules there are (logarithms), and texts of the sides."""
 
     errors: tuple[int, int]
     log_rules: float
     log_perfect: float
-    words: tuple[str, str]
+    texts: tuple[str, str]
 
 
 def pool_levels(label: str, raws: Sequence[RawTable]) -> Levels:
@@ -108,14 +112,14 @@ def find_non_overlapping(
     for label, (column, place) in columns.items():
         rule: _Rule | None
         if column.kind == CATEGORY:
-            rule = _judge_levels(levels[label], sizes[0])
+            rule = _split_levels(levels[label], sizes[0])
         else:
-            rule = _judge_numbers(column, *(np.asarray(table.numbers[:, place]) for table in tables))
+            rule = _split_numbers(column, *(np.asarray(table.numbers[:, place]) for table in tables))
         if rule is None:
             continue
         share = 1 - sum(wrong / n for wrong, n in zip(rule.errors, sizes, strict=True)) / 2
-        if share >= _SHARE and _chance(rule, *sizes) <= _CHANCE / len(columns):
-            found.append(NonOverlapping(label, *rule.words, share))
+        if share >= _SHARE and _bound_chance(rule, *sizes) <= _CHANCE / len(columns):
+            found.append(NonOverlapping(label, *rule.texts, share))
     return sorted(found, key=lambda each: -each.share)
 
 
@@ -124,7 +128,7 @@ def leave_out_dates(
     tables: list[Table],
     samples: Sequence[NDArray[Any]],
     keep: Collection[str],
-    is_any: bool = False,
+    all_dates: bool = False,
 ) -> tuple[Encoding, list[Table]]:
     """Leave out dates that only say in which order samples came, after a warning, unless nothing would be left.
 
@@ -138,20 +142,20 @@ def leave_out_dates(
         The samples that the tables hold.
     keep : collection of str
         Columns that are used in any case.
-    is_any : bool
+    all_dates : bool
         Whether to leave out all dates.
     """
     found = {}
     for column in encoding.used:
         if column.kind == DATE and column.name not in keep:
             values = [np.asarray(rows[:, encoding.places[column.name]]) for rows in samples]
-            ends = "" if is_any else _describe_order(column, values, len(encoding.used))
+            ends = "" if all_dates else _describe_order(column, values, len(encoding.used))
             if ends is not None:
-                found[column.name] = f"{DATED if is_any else ORDERS}{ends}"
+                found[column.name] = f"{DATED if all_dates else ORDERS}{ends}"
     if len(found) == len(encoding.used):
         return encoding, tables
     warn_of_left_out(found)
-    return leave_out_columns(encoding, tables, list(found), DATED if is_any else ORDERS)
+    return leave_out_columns(encoding, tables, list(found), DATED if all_dates else ORDERS)
 
 
 def _describe_order(column: Column, samples: Sequence[NDArray[Any]], n_columns: int) -> str | None:
@@ -201,7 +205,7 @@ def leave_out_columns(
     ]
 
 
-def _judge_levels(levels: Levels, n_first: int) -> _Rule:
+def _split_levels(levels: Levels, n_first: int) -> _Rule:
     """Return the best rule for categories: each goes to the table that it is more frequent in; a gap is one, too."""
     n_levels = len(levels.texts) + 1
     sides = [np.bincount(codes + 1, minlength=n_levels) for codes in (levels.codes[:n_first], levels.codes[n_first:])]
@@ -217,14 +221,14 @@ def _judge_levels(levels: Levels, n_first: int) -> _Rule:
     perfect = math.log(2**n_held - 2) if 1 < n_held < 60 else n_held * math.log(2)
     names = ["no value", *levels.texts]
     words = []
-    for counts, is_own in zip(sides, (is_first, ~is_first), strict=True):
-        held = np.flatnonzero(is_own & (counts > 0))
+    for counts, is_sent in zip(sides, (is_first, ~is_first), strict=True):
+        held = np.flatnonzero(is_sent & (counts > 0))
         ordered = sorted(held.tolist(), key=lambda level: (-counts[level], names[level]))
         words.append(write_list([names[level] for level in ordered], 3))
     return _Rule(errors, log_rules, min(perfect, log_rules), (words[0], words[1]))
 
 
-def _judge_numbers(column: Column, first: NDArray[Any], second: NDArray[Any]) -> _Rule | None:
+def _split_numbers(column: Column, first: NDArray[Any], second: NDArray[Any]) -> _Rule | None:
     """Return the best split of numbers, with a table for gaps; None where no split can separate most rows."""
     sizes = len(first), len(second)
     held = [column.decode(side) for side in (first, second)]
@@ -279,7 +283,7 @@ def _write_share(share: float) -> str:
     return f"{math.floor(1000 * share) / 10:g} %"
 
 
-def _chance(rule: _Rule, n_first: int, n_second: int) -> float:
+def _bound_chance(rule: _Rule, n_first: int, n_second: int) -> float:
     """Bound the chance that rows that are dealt to two tables at random are separated as well by any such rule.
 
     A rule that sends s rows to the first table has e of that table and f of the other on the wrong side with the chance

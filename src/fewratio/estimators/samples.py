@@ -37,7 +37,7 @@ from fewratio.estimators.kernel.least_squares import RuLSIF
 
 
 def default_estimator() -> RatioEstimator:
-    """Give a new estimator of the kind that tests and changes use by default.
+    """Give a new estimator of the kind that `compare_all`, `DatasetIndex` and windows of changes use by default.
 
     Tests have hardly more power with the universal network, and take longer
     (docs/decisions/0008-default-without-sources.md).
@@ -56,9 +56,9 @@ def copy_seeded(estimator: Any, default: RatioEstimator, rng: np.random.Generato
     estimator : RatioEstimator or None
         What the user gave.
     default : RatioEstimator
-        What to take instead of None.
+        Used instead of None.
     rng : numpy Generator
-        Where seeds are drawn from.
+        Draws the seeds.
     """
     if estimator is not None and not isinstance(estimator, RatioEstimator):
         found = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
@@ -74,9 +74,9 @@ def copy_seeded(estimator: Any, default: RatioEstimator, rng: np.random.Generato
 
 
 def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
-    """Return an estimator with the units of all rows, if it would take those of each pair of samples.
+    """Return an estimator that uses the units of all rows, if it would use those of each pair of samples.
 
-    So all pairs have the same units; for those that are made of all rows, as in a permutation test, nothing changes.
+    So all pairs have the same units. For pairs made of all rows, as in a permutation test, nothing changes.
     """
     allowed = estimator._parameter_constraints.get("scale", ())
     if ColumnScaling not in allowed or estimator.get_params()["scale"] == "none":

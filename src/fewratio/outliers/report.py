@@ -58,7 +58,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     if not n_outliers:
         answer = f"No outliers were found among {n_rows}."
     for each in result.non_overlapping:
-        answer += f" {each.separates}: {each.first} in the normal rows, {each.second} in {name}."
+        answer += f" {each.describe(['the normal rows', name])}."
     n_normals = len(detector._normals)
     if n_normals < _FEW_NORMALS:
         answer += f" With {write_count(n_normals, 'normal row')} outliers are easily missed; give more if you can."

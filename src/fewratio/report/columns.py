@@ -28,10 +28,7 @@ def column_treatment(
     """
     if samples.encoding is None or not samples.encoding.is_named:
         return [page.Text("All columns hold numbers, and were taken as they are.")]
-    held = {
-        each.column: f"; {each.separates}: {each.first} in {names[0]}, {each.second} in {names[1]}"
-        for each in (samples.non_overlapping if apart is None else apart)
-    }
+    held = {each.column: f"; {each.describe(names)}" for each in (samples.non_overlapping if apart is None else apart)}
     table = [
         (column.name, "" if column.left_out else column.kind, _treatment(column) + held.get(column.name, ""))
         for column in samples.encoding.columns

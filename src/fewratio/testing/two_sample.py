@@ -100,10 +100,10 @@ class TwoSampleTest:
 def select_rows(
     rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator, pairs: Numbers | None = None
 ) -> Numbers:
-    """Give the rows to test with: all of them, or where they are many a random part of either sample, or of the pairs.
+    """Select the rows to test with: all of them, or a random part of either sample, or of the pairs, if there are many.
 
-    They come in an order that depends on the rows alone, and what is drawn too: neither the order of rows and columns,
-    nor units, nor which sample is called the first has a say.
+    Their order, and which are drawn, depends on the values alone: not on the order of rows and columns, on units, or on
+    which sample is called the first.
     """
     most, order = _most_units(rows), row_order(rows)
     if len(order) <= most:
@@ -246,10 +246,10 @@ def two_sample_test(
     report: OnStep = lambda step, loss: None,
     with_contributions: bool = True,
 ) -> TwoSampleTest:
-    """Test whether two samples are of one distribution.
+    """Test whether two samples come from one distribution.
 
-    Every statistic is computed for the observed samples and for all permutations. Of each comes a tail: the chance of a
-    value as large by a Pearson type III distribution with the mean, variance and skewness of the other permutations.
+    Every statistic is computed for the observed samples and for all permutations, and turned into a tail: the chance of
+    a value as large by a Pearson type III distribution with the mean, variance and skewness of the other permutations.
     The weighted harmonic mean of the tails is ranked among the permutations. Tails are treated alike for the observed
     samples and for every permutation, and whatever else the statistics use, units and kernel widths, is a function of
     the rows together; so the test is exact at any size.
@@ -272,9 +272,9 @@ def two_sample_test(
     estimator : RatioEstimator, optional
         Its divergence becomes one more statistic, which counts as much as all others together.
     report : callable
-        Told how many permutations are done.
+        Called with the number of permutations that are done.
     with_contributions : bool
-        Whether to give `column_contributions`: of few rows that takes longer than the test.
+        Whether to compute `column_contributions`, which takes longer than the test if there are few rows.
     """
     units = _Units.of(rows, is_first, blocks, rng)
     in_kernels, kept = units.some(_MAX_KERNEL_ROWS)
@@ -418,7 +418,7 @@ class _Statistics:
         Of the values, standardised; far ones are clipped.
     white : ndarray of shape (n_units, at most d)
         The same, whitened up to a regulariser: the squared difference of their means is what the best linear function
-        of the columns tells of the samples.
+        of the columns explains.
     marginal, shape : ndarray of shape (n_units, 3 * d) and (n_units, 2 * d)
         Of each feature its values, their normal scores and the squares of those, standardised; and the third and
         fourth Legendre polynomials of its ranks.
@@ -725,7 +725,7 @@ def _contributions(features: Floats, starts: Numbers, is_first: NDArray[np.bool_
     The joint difference is the share of the samples' labels that a linear function of the marginal features explains,
     with a ridge penalty. It is divided by relative weights (Johnson 2000): the features are replaced by the
     uncorrelated ones nearest to them, and what each of these explains is given back in proportion to the squared
-    correlations. So columns that tell the same thing share it, and one that only corrects others has a part in it too.
+    correlations. So columns that carry the same information share it, and one that only corrects others has a part.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A logistic regression that tells two samples apart, few rows or many."""
+"""A logistic regression that separates two samples, of few rows or many."""
 
 from typing import Self
 
@@ -130,7 +130,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> Self:
-        """Learn to tell rows of class 1 from those of class 0."""
+        """Learn to separate rows of class 1 from those of class 0."""
         check_squares(X)
         rng = np.random.default_rng(self.random_state)
         self._features = KernelFeatures(X, rng)
