@@ -283,7 +283,7 @@ def test_a_changed_relation_is_named_with_both_correlations():
     assert found.relations[0].first > 0.7
     assert found.relations[0].second < -0.7
     assert list(found.to_dict()["relations"][0]["columns"]) == ["a", "c"]
-    assert "a and c are related differently, correlation 0." in found.to_html()
+    assert "a and c are related differently, rank correlation 0." in found.to_html()
     same = compare_datasets(tables[0][:40], tables[0][40:], random_state=0)
     assert same.relations == []
 
@@ -305,3 +305,13 @@ def test_many_pooled_categories_are_counted():
     tables = [pd.DataFrame({"plane": [f"plane {i}" for i in each], "x": rng.normal(size=300)}) for each in planes]
     plane = next(each for each in compare_datasets(*tables, random_state=0).columns if each.column == "plane")
     assert plane.first == f"{len(set(planes[0]))} values, {len(set(planes[0]) - set(planes[1]))} only here"
+
+
+def test_a_relation_stays_the_same_where_means_and_spreads_change():
+    rng = np.random.default_rng(0)
+    tables = [pd.DataFrame(rng.normal(size=(300, 2)), columns=["x", "y"]) for _ in range(2)]
+    for table, scale in zip(tables, (1, 3), strict=True):
+        table["y"] = scale * (table["x"] + table["y"]) + scale
+    found = compare_datasets(*tables, random_state=0)
+    assert found.p_value == 0.001
+    assert found.relations == []

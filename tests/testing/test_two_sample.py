@@ -119,3 +119,13 @@ def test_groups_of_rows_depend_on_neither_the_order_of_rows_nor_of_samples():
 def test_permutations_of_many_rows_are_not_counted(monkeypatch):
     monkeypatch.setattr("math.comb", lambda n, k: pytest.fail("the number has a million digits"))
     assert Exchange((10**6,), (10**5,)).smallest_p_value(999) == 0.001
+
+
+def test_a_column_that_separates_the_samples_hides_no_other():
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(8_000, 3)), rng.normal(size=(8_000, 3))
+    B[:, 0] += 0.1
+    B[:, 1] += 20
+    found = run(A, B)
+    assert found.column_p_values[:2].tolist() == [1 / 200, 1 / 200]
+    assert found.column_p_values[2] > 0.05

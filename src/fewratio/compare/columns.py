@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 from scipy.stats import rankdata
 
 from fewratio.core.effects import means_apart, shares_apart
@@ -13,6 +14,8 @@ from fewratio.data.column_kinds import BOOLEAN, CATEGORY, TIME
 from fewratio.data.columns import Column
 from fewratio.estimators.samples import Samples
 
+# Fisher's test of two correlations needs so many rows; a correlation of 1 counts as this one.
+_LEAST_ROWS, _PERFECT = 5, 1 - 1e-6
 # How the share of pooled categories is written; and the share from which on they are what matters.
 _OTHER, _MOST = "other ", 0.5
 
@@ -52,28 +55,31 @@ class ColumnDifference(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """Two columns whose relation differs between two samples.
+    """Two columns of numbers whose relation differs between two samples: their rank correlation changed.
 
     Attributes
     ----------
     columns : (str or int, str or int)
-    first, second : float or None
-        Their rank correlation in either sample; None if one of them is a category.
+    first, second : float
+        Their rank correlation in either sample.
     p_value : float
-        The chance that the relation of any two columns differs as much: adjusted for all pairs.
+        The chance that the relation of any two columns differs as much: adjusted for all pairs. It is the larger of
+        two, that of the permutations, in which products of the two columns are compared, and that of Fisher's test of
+        two correlations: products change with means and spreads, too.
     """
 
     columns: tuple[str | int, str | int]
-    first: float | None
-    second: float | None
+    first: float
+    second: float
     p_value: float
 
     @property
     def text(self) -> str:
         """The pair, with both correlations."""
-        both = self.first, self.second
-        correlations = "" if None in both else ", correlation {:.2f} and {:.2f}".format(*both)
-        return f"{self.columns[0]} and {self.columns[1]} are related differently{correlations} (p = {self.p_value:.3g})"
+        correlations = f"rank correlation {self.first:.2f} and {self.second:.2f}"
+        return (
+            f"{self.columns[0]} and {self.columns[1]} are related differently, {correlations} (p = {self.p_value:.3g})"
+        )
 
 
 def describe_columns(
@@ -126,23 +132,23 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
     """
     columns, found = samples.columns, {}
     labels = list(columns)
-    for place in np.argsort(p_values, kind="stable"):
+    for place in np.flatnonzero(p_values <= level):
         names = labels[pairs[place, 0]], labels[pairs[place, 1]]
-        if p_values[place] > level:
-            break
-        if names not in found:
-            described = [columns[name] for name in names]
-            both: list[float | None] = [None, None]
-            if not any(column.kind in (CATEGORY, TIME) for column, _ in described):
-                both = [_correlation(*(X.numbers[:, where.start] for _, where in described)) for X in samples.tables]
-            found[names] = Relation(names, both[0], both[1], float(p_values[place]))
-    return list(found.values())
-
-
-def _correlation(x: Floats, y: Floats) -> float | None:
-    """Return the rank correlation of two columns; None if one is constant."""
-    ranks = [rankdata(each) for each in (x, y)]
-    return None if min(map(np.ptp, ranks)) == 0 else float(np.corrcoef(*ranks)[0, 1])
+        described = [columns[name] for name in names]
+        if names in found or any(column.kind in (CATEGORY, TIME) for column, _ in described):
+            continue
+        sides = [[X.numbers[:, where.start] for _, where in described] for X in samples.tables]
+        if min(len(side[0]) for side in sides) < _LEAST_ROWS or any(
+            np.ptp(each) == 0 for side in sides for each in side
+        ):
+            continue
+        first, second = (float(np.corrcoef(*map(rankdata, side))[0, 1]) for side in sides)
+        angles = np.arctanh(np.clip([first, second], -_PERFECT, _PERFECT))
+        error = sum(1 / (len(side[0]) - 3) for side in sides) ** 0.5
+        p_value = max(2 * len(pairs) * float(ndtr(-abs(angles[0] - angles[1]) / error)), float(p_values[place]))
+        if p_value <= level:
+            found[names] = Relation(names, first, second, p_value)
+    return sorted(found.values(), key=lambda each: (each.p_value, -abs(each.first - each.second)))
 
 
 def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, float, float, float]:

@@ -493,10 +493,10 @@ class _Statistics:
             scores[place] = _standardise(normal.clip(-_FAR, _FAR))
         products, pairs = _sum_products(scores, columns, units)
         counts, level_starts, level_columns = _count_levels(levels, columns, rows, units)
-        if len(units.exchange.sizes) > 1:
-            sizes = np.array(units.exchange.sizes)
+        if n_units < n or len(units.exchange.sizes) > 1:
+            sizes, n_rows = np.array(units.exchange.sizes), n / n_units
             clipped, marginal, shape, products = (
-                _standardise_within(each, sizes) for each in (clipped, marginal, shape, products)
+                n_rows**0.5 * _standardise_within(each, sizes) for each in (clipped, marginal, shape, products)
             )
             # A column of many categories counts as one.
             widths = [place.stop - place.start for place in columns]
@@ -592,7 +592,8 @@ def _standardise(features: Floats) -> Floats:
 def _standardise_within(features: Floats, sizes: Numbers) -> Floats:
     """Bring features, along the last axis, to mean 0 in each block and variance 1; what is constant in each, to 0.
 
-    Where rows change samples within blocks, only differences within them vary between permutations.
+    Where units change samples within blocks, only differences within them vary between permutations. Rows of a group
+    come from one sample: where a column separates the samples, sums of groups vary far more than those of as many rows.
 
     Parameters
     ----------
