@@ -183,6 +183,9 @@ def test_gaps_are_no_changes():
     assert np.abs(detect_changes(series).points - expected).max() <= 1
 
 
+FORMS = "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d", "%b %d %Y"
+
+
 def dated(n=60):
     rng = np.random.default_rng(0)
     days = pd.date_range("2024-01-01", periods=n, tz="UTC")
@@ -213,7 +216,10 @@ def test_a_column_of_time_sorts_and_names_the_rows():
     assert shuffled["value"].to_numpy()[found.order].tolist() == table["value"].tolist()
 
 
-@pytest.mark.parametrize("write", [lambda day: day.dt.strftime("%Y-%m-%dT%H:%M:%SZ"), lambda day: day.dt.day_of_year])
+@pytest.mark.parametrize(
+    "write",
+    [*(lambda day, form=form: day.dt.strftime(form) for form in FORMS), lambda day: day.dt.day_of_year],
+)
 def test_a_time_may_be_text_or_a_number(write):
     table = dated()
     found = detect_changes(table.assign(day=write(table["day"])), time="day")

@@ -609,12 +609,40 @@ def test_an_id_that_repeats_does_not_name_rows(make):
 
 
 @pytest.mark.parametrize(
-    "texts", [["1,366.80", "12,000.00"], ["51%", "3.5%"], ["$4", "$1,200"], ["31.01.2024", "1.2.2024"]]
+    "texts",
+    [
+        ["1,366.80", "12,000.00"],
+        ["51%", "3.5%"],
+        ["$4", "$1,200"],
+        ["31.01.2024", "1.2.2024"],
+        ["31-Jan-24", "1-Feb-24"],
+        ["Wed Jan 31 2024", "Thu Feb 1 2024"],
+    ],
 )
 def test_numbers_and_dates_in_other_forms_are_refused(make, texts):
     with pytest.raises(InputError, match=r"column 'p' of A looks like .*name it in categorical."):
         encode(make({"p": texts * 3, "x": [0.5] * 6}))
     assert "p=" + texts[0] in encode(make({"p": texts * 3, "x": [0.5] * 6}), categorical="p")[0].feature_names
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%Y/%m/%d", "%Y/%m/%d %H:%M", "%B %d, %Y", "%b %d %Y %I:%M %p", "%d-%b-%Y", "%d %B %Y", "%Y-%m-%d %I:%M %p"],
+)
+def test_dates_that_can_be_read_in_one_way_are_read(make, form):
+    days = [datetime.datetime(2020, month, 3) for month in range(1, 10)]
+    first, second = (make({"day": [day.strftime(each) for day in days], "x": [0.5] * 9}) for each in (form, "%Y-%m-%d"))
+    encoding, (found, expected) = encode(first, second)
+    assert encoding.columns[0].kind == "date"
+    assert found == expected
+
+
+def test_times_with_am_and_pm_are_times_of_day(make):
+    encoding, (found, expected) = encode(
+        *(make({"at": at * 3}) for at in (["12:00 AM", "12:05 pm", "1:30:00 PM"], ["00:00", "12:05", "13:30"]))
+    )
+    assert encoding.columns[0].kind == "time of day"
+    assert found == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A series as it is compared: its rows in the order of time, without gaps, and when they came."""
 
-import datetime
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from fewratio.changes.gaps import fill_gaps, find_marks
 from fewratio.changes.long_series import LONG, LongSeries
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.column_kinds import DATE, DURATION, NUMBER, TEXT, read_days, write_days
+from fewratio.data.column_kinds import DATE, DURATION, NUMBER, TEXT, read_days, read_moment, write_days
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import leave_out_columns
@@ -211,10 +210,10 @@ def _read_time(raw: RawTable, label: str) -> _Time:
 
 def _write_time(text: str) -> str:
     """Write a moment as date and time in its own zone, anything else as it is."""
-    day = read_days(text)
-    if day is None:
+    moment, day = read_moment(text), read_days(text)
+    if moment is None or day is None:
         return text
-    offset = datetime.datetime.fromisoformat(text).strftime("%z")
+    offset = moment.strftime("%z")
     return write_days(day, f"{offset[:3]}:{offset[3:5]}" if offset else None)
 
 

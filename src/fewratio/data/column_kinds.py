@@ -47,8 +47,19 @@ _LONGEST_CELL = 40
 _DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+# Other forms of dates that can be read in one way only: the year first, or the month as a word.
+_DATE_FORMS = [
+    re.compile(form + r"(?:(?:T|,? )(?P<time>\d.+))?")
+    for form in (
+        r"(?P<year>\d{4})([-/. ])(?P<month>\d\d?|[A-Za-z]{3,9})\2(?P<day>\d\d?)",
+        r"(?P<day>\d\d?)([-/. ])(?P<month>[A-Za-z]{3,9})\2(?P<year>\d{4})",
+        r"(?P<month>[A-Za-z]{3,9})\.? (?P<day>\d\d?),? (?P<year>\d{4})",
+    )
+]
+_MONTHS = ["january", "february", "march", "april", "may", "june"]
+_MONTHS += ["july", "august", "september", "october", "november", "december"]
 _NAMED_ZONE = re.compile(r".{10}.*\d(?:Z|[+-]\d{2}(?::?\d{2})?)")
-_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([aApP])\.?[mM]\.?)?")
 # As pandas writes it.
 _DURATION = re.compile(r"(-?\d+) days?(?:,? \+?(\d\d?):([0-5]\d):([0-5]\d(?:\.\d+)?))?")
 # The seconds of a unit of durations, each for those that have two of it or more.
@@ -62,6 +73,10 @@ _FORMATTED = {
         r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
     ),
     "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
+    "dates with a weekday or a year of two digits": re.compile(
+        r"(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? .*\d{4}.*"
+        r"|\d{1,2}([ ./-])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\1\d{2}(?: .*)?)"
+    ),
 }
 
 
@@ -219,15 +234,41 @@ def _read_number(text: str) -> float | None:
         return None
 
 
-def read_days(text: str) -> float | None:
-    """Return an ISO date as days since 1970 (UTC where it names no zone), or None if it is no such date."""
-    if not _ISO_DATE.fullmatch(text):
-        return None
+def read_moment(text: str) -> datetime.datetime | None:
+    """Return a date, with or without a time, in a form that can be read in one way only; None for other texts.
+
+    Examples
+    --------
+    >>> [str(read_moment(text)) for text in ("2012-01-31T14:05", "2012/1/31", "31-Jan-2012", "Jan 31, 2012 2:05 PM")]
+    ['2012-01-31 14:05:00', '2012-01-31 00:00:00', '2012-01-31 00:00:00', '2012-01-31 14:05:00']
+    >>> read_moment("01/02/2012") is None
+    True
+    """
     try:
-        moment = datetime.datetime.fromisoformat(text)
+        if _ISO_DATE.fullmatch(text):
+            return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        # A time such as 12:00 AM.
+        pass
+    found = next(filter(None, (form.fullmatch(text) for form in _DATE_FORMS)), None)
+    if found is None:
+        return None
+    names = [place for place, name in enumerate(_MONTHS, 1) if name.startswith(found["month"].lower())]
+    month, time = names[0] if names else found["month"], found["time"] or "0:00"
+    hours = _read_time(time)
+    try:
+        day = datetime.datetime(int(found["year"]), int(month), int(found["day"]))
+        if hours is None:
+            return datetime.datetime.fromisoformat(f"{day.date()} {time}")
     except ValueError:
         return None
-    return moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp() / _DAY_SECONDS
+    return day + datetime.timedelta(hours=hours)
+
+
+def read_days(text: str) -> float | None:
+    """Return a date as days since 1970 (UTC where it names no zone), or None if it is none."""
+    moment = read_moment(text)
+    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp() / _DAY_SECONDS
 
 
 def write_days(days: float, zone: str | None = None) -> str:
@@ -280,9 +321,12 @@ def choose_duration_unit(seconds: float) -> tuple[str, int]:
 
 
 def _read_time(text: str) -> float | None:
-    """Return a time of day, such as 14:05, in hours."""
+    """Return a time of day, such as 14:05 or 2:05 PM, in hours."""
     found = _TIME.fullmatch(text)
-    return None if found is None else int(found[1]) + int(found[2]) / 60 + float(found[3] or 0) / 3600
+    if found is None or (found[4] and not 1 <= int(found[1]) <= 12):
+        return None
+    hour = int(found[1]) % 12 + 12 * (found[4] in "pP") if found[4] else int(found[1])
+    return hour + int(found[2]) / 60 + float(found[3] or 0) / 3600
 
 
 def _read_duration(text: str) -> float | None:
