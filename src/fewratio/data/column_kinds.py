@@ -160,8 +160,8 @@ class ColumnValues(NamedTuple):
     def _write(self, number: float) -> str:
         if self.kind == DATE:
             return write_days(number, self.zone)
-        if self.kind in (DURATION, TIME):
-            return (write_duration if self.kind == DURATION else write_time)(number, 12)
+        if self.kind in WRITERS:
+            return WRITERS[self.kind](number, 12)
         if self.kind == BOOLEAN:
             return str(bool(number))
         return str(int(number)) if float(number).is_integer() else repr(number)
@@ -339,6 +339,8 @@ def _read_duration(text: str) -> float | None:
 
 # How texts of a kind are read; None is returned for others.
 READERS = {DATE: read_days, TIME: _read_time, DURATION: _read_duration}
+# How numbers of a kind are written, with so many digits.
+WRITERS = {TIME: write_time, DURATION: write_duration}
 
 
 def find_zone(columns: Sequence[ColumnValues]) -> str | None:

@@ -26,14 +26,13 @@ from fewratio.data.column_kinds import (
     READERS,
     TEXT,
     TIME,
+    WRITERS,
     ColumnValues,
     check_numbers,
     find_zone,
     unify_booleans,
     warn_of_booleans,
     write_days,
-    write_duration,
-    write_time,
 )
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import CollectionError, ParameterError, name_parameter
@@ -259,8 +258,8 @@ class Column:
 
     def write(self, value: float, digits: int = 4) -> str:
         """Write a number, boolean, date, duration or time as a user would; a date of few digits has no time."""
-        if self.kind in (DURATION, TIME):
-            return (write_duration if self.kind == DURATION else write_time)(value, digits)
+        if self.kind in WRITERS:
+            return WRITERS[self.kind](value, digits)
         if self.kind == DATE:
             text = write_days(value, self.zone)
             return text.partition(" ")[0] if digits == 4 else text
@@ -271,7 +270,7 @@ class Column:
     def write_deviation(self, value: float) -> str:
         """Write a standard deviation in the unit of the values."""
         if self.kind == DURATION:
-            return write_duration(value, 3)
+            return self.write(value, 3)
         unit = {DATE: " days", TIME: " h"}.get(self.kind, "")
         return f"{value:.3g}{unit}"
 
