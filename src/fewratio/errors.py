@@ -92,7 +92,7 @@ class FewRatioError(_Message, Exception):
     ...     fewratio.compare_datasets([[1.0]], "a.csv")
     ... except fewratio.FewRatioError as error:
     ...     print(error)
-    B is a ...; needed is a table with one row per instance and one column per feature. ...
+    B is a ...; expected a table with one row per instance and one column per feature. ...
     """
 
 
@@ -176,7 +176,7 @@ class DataNotFoundError(FewRatioError, FileNotFoundError):
     >>> Collection.from_folder("older_sensors")
     Traceback (most recent call last):
     ...
-    fewratio.errors.DataNotFoundError: 'older_sensors' does not exist; needed is a folder with one data file ...
+    fewratio.errors.DataNotFoundError: 'older_sensors' does not exist; expected a folder with one data file ...
     """
 
 

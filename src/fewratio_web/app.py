@@ -169,7 +169,7 @@ def _add_routes(app: FastAPI) -> None:
         place = safe_path(name)
         if folder.owner is None or not folder.path.is_dir() or place is None or not is_table(place.name):
             raise DataFileError(
-                f"file {name[:100]!r} cannot be put there; needed is a table, for a folder of yours. Leave it out."
+                f"file {name[:100]!r} cannot be put there; expected a table, for a folder of yours. Leave it out."
             )
         most = runner(request).limits.members
         if folder.n_files >= most:
@@ -265,7 +265,7 @@ def _add_problems(app: FastAPI) -> None:
     @app.exception_handler(ClientDisconnect)
     async def gone(request: Request, error: ClientDisconnect) -> JSONResponse:
         # Nobody reads it.
-        return answer(400, "Not complete", "The request was cut off; needed is all of it. Send it again.")
+        return answer(400, "Not complete", "The request was cut off; expected all of it. Send it again.")
 
     @app.exception_handler(TooLarge)
     async def too_large(request: Request, error: TooLarge) -> JSONResponse:

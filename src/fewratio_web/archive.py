@@ -39,7 +39,7 @@ def unpack(archive: Path, folder: Path, members: int, unpacked: int) -> None:
     except (*_DAMAGED, OSError, EOFError, RuntimeError, ValueError, IndexError) as error:
         # RuntimeError: it is encrypted, or packed in a way that is not known.
         found = f"archive {archive.name!r} cannot be read ({type(error).__name__})"
-        raise DataFileError(f"{found}; needed is a whole zip file without a password. Create it again.") from error
+        raise DataFileError(f"{found}; expected a whole zip file without a password. Create it again.") from error
 
 
 def _unpack(source: zipfile.ZipFile, folder: Path, members: int, unpacked: int) -> None:
@@ -54,7 +54,7 @@ def _unpack(source: zipfile.ZipFile, folder: Path, members: int, unpacked: int) 
         is_link = stat.S_ISLNK(info.external_attr >> 16)
         if is_link or info.filename.startswith(("/", "\\")) or ".." in re.split(r"[\\/]", info.filename):
             found = f"archive {name!r} holds a link or a path that leads out of it"
-            raise DataFileError(f"{found}; needed are plain files. Create it again without them.")
+            raise DataFileError(f"{found}; expected plain files. Create it again without them.")
         place = safe_path(info.filename)
         if place is None or not is_table(place.name):
             continue
@@ -72,4 +72,4 @@ def _unpack(source: zipfile.ZipFile, folder: Path, members: int, unpacked: int) 
                 file.write(block)
     if not folder.is_dir():
         found = f"archive {name!r} holds no table"
-        raise DataFileError(f"{found}; needed are files that end in {', '.join(SUFFIXES)}. Put some in it.")
+        raise DataFileError(f"{found}; expected files that end in {', '.join(SUFFIXES)}. Put some in it.")

@@ -157,7 +157,7 @@ class Guard:
         """Refuse hosts that this server is not called by, and what pages of other sites send."""
         host = headers.get("host", "")
         if not self._is_own(host):
-            detail = "The request names another host; needed is the address that the server printed. Open that."
+            detail = "The request names another host; expected the address that the server printed. Open that."
             return problem(421, "Wrong host", detail)
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         is_foreign = site not in ("same-origin", "none") or (origin is not None and _read_host(origin) != host)
@@ -207,7 +207,7 @@ class Guard:
         given = given or headers.get("authorization", "").removeprefix("Bearer ")
         if secrets.compare_digest(given.encode(), str(self.token).encode()):
             return None
-        detail = "No token is given, or a wrong one; needed is that of --token. Add ?token=... to the address."
+        detail = "No token is given, or a wrong one; expected that of --token. Add ?token=... to the address."
         return problem(401, "Token needed", detail)
 
     def _add_headers(self, headers: list[tuple[bytes, bytes]], new_session: str | None) -> list[tuple[bytes, bytes]]:

@@ -60,7 +60,7 @@ def check_beginning(path: Path) -> None:
         with path.open("rb") as file:
             if file.read(2) != b"PK":
                 found = f"file {path.name!r} is not an Excel workbook, though its name ends in .xlsx"
-                raise DataFileError(f"{found}; needed is one that Excel can open. Save it again as .xlsx, or as .csv.")
+                raise DataFileError(f"{found}; expected one that Excel can open. Save it again as .xlsx, or as .csv.")
 
 
 def _check_model(path: Path) -> None:
@@ -69,7 +69,7 @@ def _check_model(path: Path) -> None:
         length, first = int.from_bytes(file.read(8), "little"), file.read(1)
     if first != b"{" or not 2 <= length <= path.stat().st_size - 8:
         found = f"file {path.name!r} is no model"
-        raise DataFileError(f"{found}; needed is one that `fewratio train` or the page wrote. Choose another.")
+        raise DataFileError(f"{found}; expected one that `fewratio train` or the page wrote. Choose another.")
 
 
 def is_table(name: str) -> bool:
@@ -81,6 +81,6 @@ def check_ending(name: str) -> None:
     """Refuse a file that is neither a table nor a model."""
     if not is_table(name) and not name.lower().endswith((*COMPRESSED, *MODELS)):
         raise DataFileError(
-            f"file {name!r} is of a kind that is not taken; needed is a table ({', '.join(SUFFIXES)}; text also in "
+            f"file {name!r} is of a kind that is not taken; expected a table ({', '.join(SUFFIXES)}; text also in "
             f"{', '.join(COMPRESSED)}) or a model ({', '.join(MODELS)}). Convert it."
         )

@@ -41,7 +41,7 @@ def serve(request: Request, host: str, port: int, open: bool, token: str | None)
         listener = socket.create_server(address[:2], family=family, backlog=128)
     except OSError as error:
         raise ParameterError(
-            f"{host} port {port} cannot be listened at ({error.strerror}); needed is a free one. Leave --port out, or "
+            f"{host} port {port} cannot be listened at ({error.strerror}); expected a free one. Leave --port out, or "
             "give another."
         ) from error
     port = listener.getsockname()[1]

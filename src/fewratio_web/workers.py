@@ -22,7 +22,7 @@ STDERR = "messages.txt"
 # Exit status of a worker after an error that is not the user's.
 CRASHED = 1
 _MOST_BYTES_OF_REPORT = 10_000
-_INTERNAL = "The work failed because of a bug in fewratio; needed is a version without it. Report what you did."
+_INTERNAL = "The work failed because of a bug in fewratio; a version without it is needed. Report what you did."
 
 
 class Workers:

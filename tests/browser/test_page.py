@@ -252,7 +252,7 @@ def test_long_work_tells_how_far_it_is_and_can_be_cancelled(page_of, tmp_path):
 
 def test_a_file_that_is_refused_is_said_in_its_place_until_another_is_chosen(page_of, tables, tmp_path):
     wrong = {
-        "virus.exe": (b"MZ", "file 'virus.exe' is of a kind that is not taken; needed is a table"),
+        "virus.exe": (b"MZ", "file 'virus.exe' is of a kind that is not taken; expected a table"),
         "<b>.csv": (b"", "file '_b_.csv' cannot be read (it is empty)"),
         "Größe.csv": ("Größe\n1\n".encode("cp1252"), "Save it as UTF-8: in Excel as 'CSV UTF-8'"),
         "torn.csv": (b"a,b\n1,2\n3\n", "file 'torn.csv' cannot be read (line 1 has 2 fields but line 3 has 1"),

@@ -113,4 +113,4 @@ def test_a_damaged_header_of_an_array_is_named(folder, shape):
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs a device without end")
 def test_a_device_is_refused_before_it_is_read():
-    assert_refused(["compare", "/dev/zero", "a.csv"], "'/dev/zero' is a device; needed is a table file")
+    assert_refused(["compare", "/dev/zero", "a.csv"], "'/dev/zero' is a device; expected a table file")

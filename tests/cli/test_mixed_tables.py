@@ -196,11 +196,11 @@ def test_a_condition_gets_the_permutations_it_needs(folder):
     assert done.exit_code == 3
     assert "1000 permutations are used: with 999, --fail-if could never hold" in done.stderr
     line = refusal(folder, *given, "--permutations", "999")
-    assert "999 permutations give no p-value below 0.001; needed are 1000. Give --permutations 1000" in line
+    assert "999 permutations give no p-value below 0.001; 1000 are needed. Give --permutations 1000" in line
     assert "--permutations 999999999" in refusal(folder, *given[:-1], "p <= 1e-9")
     assert "no p-value is 0" in refusal(folder, *given[:-1], "p <= 0")
     line = refusal(folder, "compare", "three.csv", "--by", "lot", "--permutations", "99", "--fail-if", "p < 0.02")
-    assert "if one of 3 pairs differs; needed are 150." in line
+    assert "if one of 3 pairs differs; 150 are needed." in line
 
 
 def test_a_condition_that_few_rows_cannot_meet_is_said(folder):

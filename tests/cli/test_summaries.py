@@ -121,4 +121,4 @@ def test_values_too_large_to_hide_are_refused(site, monkeypatch):
 def test_an_epsilon_that_hides_nothing_is_refused_at_once(site):
     make_map()
     arguments = ("summarise", "s1.csv", "--map", "sites.map", "-o", "s1.summary", "--epsilon", "50")
-    assert "--epsilon is 50.0; needed is a number above 0 and below 30" in run(*arguments, code=2).stderr
+    assert "--epsilon is 50.0; expected a number above 0 and below 30" in run(*arguments, code=2).stderr

@@ -419,7 +419,7 @@ HOSTILE = [
         ["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"],
         ["--contamination must be a number"],
     ),
-    (["weights", "a.csv", "b.csv", "--clip", "-1"], ["--clip is -1.0", "needed is a positive number"]),
+    (["weights", "a.csv", "b.csv", "--clip", "-1"], ["--clip is -1.0", "expected a positive number"]),
     (["compare", "-", "-"], ["standard input"]),
     (["compare", "a.csv", "b.csv", "-m", "absent.model"], ["absent.model"]),
     (["compare", "a.csv", "b.csv", "-m", "sources"], ["sources is a folder"]),

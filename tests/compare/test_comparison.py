@@ -464,7 +464,7 @@ ONES = [[1.0]], [[1.0]]
         (([[np.inf]], [[1.0]]), {}, InputError, "A has 1 infinite"),
         (([["x"]], [[1.0]]), {}, InputError, "A"),
         (([[1.0]], []), {}, InputError, "B"),
-        (ONES, {"estimator": "RuLSIF"}, ParameterError, "estimator is 'RuLSIF'; needed is a ratio estimator"),
+        (ONES, {"estimator": "RuLSIF"}, ParameterError, "estimator is 'RuLSIF'; expected a ratio estimator"),
         (ONES, {"estimator": RuLSIF}, ParameterError, "estimator is the class RuLSIF"),
         (ONES, {"n_permutations": -1}, ParameterError, "n_permutations is -1"),
         (ONES, {"n_permutations": 1.5}, ParameterError, "n_permutations is 1.5"),

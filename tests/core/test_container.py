@@ -81,7 +81,7 @@ def test_header_that_json_cannot_say_leaves_the_old_file(path):
 def test_what_is_no_file_is_not_replaced(tmp_path):
     pipe = tmp_path / "pipe.html"
     os.mkfifo(pipe)
-    with pytest.raises(ParameterError, match="is a pipe or a device; needed is the path of a file"):
+    with pytest.raises(ParameterError, match="is a pipe or a device; expected the path of a file"):
         write_atomically(pipe, b"a page")
     assert pipe.is_fifo()
     with pytest.raises(ParameterError, match="is a folder"):

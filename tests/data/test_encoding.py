@@ -429,7 +429,7 @@ def test_options_that_do_not_go_together():
         ColumnRules.of(dict(encoding=encoding, drop="p"))
     with pytest.raises(ParameterError, match="'p' is in categorical and in numeric"):
         ColumnRules.of(dict(categorical="p", numeric=["p"]))
-    with pytest.raises(ParameterError, match=r"keep is .3.; needed are names"):
+    with pytest.raises(ParameterError, match=r"keep is .3.; expected names"):
         ColumnRules.of(dict(keep=[3]))
     with pytest.raises(ParameterError, match="encoding is a str"):
         encode(pl.DataFrame({"p": [1.0]}), encoding="onehot")

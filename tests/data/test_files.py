@@ -663,7 +663,7 @@ def test_a_damaged_header_of_an_array_is_refused(tmp_path, shape):
 def test_a_member_of_an_archive_that_is_no_array_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("X.npy", "p,q\n1,2\n")
-    assert_refused(tmp_path, "file 'a.npz' is a bytes; needed is a table")
+    assert_refused(tmp_path, "file 'a.npz' is a bytes; expected a table")
 
 
 @pytest.mark.slow
@@ -717,7 +717,7 @@ def test_a_file_that_may_not_be_opened_is_named(tmp_path, name, content, owner, 
 def test_columns_of_one_name_in_a_parquet_file_are_refused_in_few_words(tmp_path):
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["p", "p"])
     path = write(tmp_path, "a.parquet", table)
-    assert_refused(tmp_path, "file 'a.parquet' cannot be read (several columns have the name 'p'); needed is")
+    assert_refused(tmp_path, "file 'a.parquet' cannot be read (several columns have the name 'p'); expected")
     with pytest.raises(DataFileError, match="several columns have the name 'p'"):
         Collection.from_table(path, "site")
 
@@ -832,7 +832,7 @@ def test_missing_flags_are_counted_over_a_whole_file(tmp_path, monkeypatch):
 def test_from_table_wants_one_table_with_names(tmp_path):
     with pytest.raises(DataNotFoundError, match=r"sites\.csv' does not exist"):
         Collection.from_table(tmp_path / "sites.csv", "site")
-    with pytest.raises(DataNotFoundError, match=r"is a folder; needed is a table file"):
+    with pytest.raises(DataNotFoundError, match=r"is a folder; expected a table file"):
         Collection.from_table(tmp_path, "site")
     with pytest.raises(DataFileError, match=r"a\.npy' ends in '\.npy'; it must end in one of \.csv"):
         Collection.from_table(write(tmp_path, "a.npy", np.array(TABLE)), "site")

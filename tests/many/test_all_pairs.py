@@ -215,7 +215,7 @@ def test_what_is_wrong_is_named():
     with pytest.raises(CollectionError, match="1 dataset; at least two are needed"):
         compare_all(collection((3,)))
     for n_jobs in (0, 1.5, True):
-        with pytest.raises(ParameterError, match=rf"n_jobs is {n_jobs}; needed is a number of workers"):
+        with pytest.raises(ParameterError, match=rf"n_jobs is {n_jobs}; expected a number of workers"):
             compare_all(collection(), n_jobs=n_jobs)
     with pytest.raises(ParameterError, match="n_rows is 0"):
         compare_all(collection(), n_rows=0)
@@ -317,7 +317,7 @@ def test_a_new_dataset_is_encoded_as_the_others():
 @pytest.mark.parametrize("new", [7, "x", [None], np.array([1.0, 2.0]), np.ones((3, 2))])
 def test_new_datasets_need_names(new):
     known = {name: np.random.default_rng(0).normal(size=(5, 2)) for name in "ab"}
-    with pytest.raises(ParameterError, match=r"new is a .*; needed are tables by their names"):
+    with pytest.raises(ParameterError, match=r"new is a .*; expected tables by their names"):
         compare_all(known, new=new)
     with pytest.raises(CollectionError, match="the collection has 'a' already"):
         compare_all(known, new={"a": known["a"]})

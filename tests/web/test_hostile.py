@@ -218,7 +218,7 @@ def test_hostile_models(client, app, what):
     answer = client.upload("a.model", MODELS[what])
     message = answer.json().get("detail", "")
     # What does not even begin as a model is refused at once.
-    assert (answer.status_code, message.startswith("file 'a.model' is no model; needed is")) in (
+    assert (answer.status_code, message.startswith("file 'a.model' is no model; expected")) in (
         (422, True),
         (201, False),
     )

@@ -80,7 +80,7 @@ class ChangeDetector:
         kept = new[:0] if self._rows is None else self._rows
         if len(new) != 1 or new.shape[1] != kept.shape[1]:
             raise InputError(
-                f"row has shape {new.shape}; needed is one row of {kept.shape[1]} values, as the first had. Pass the "
+                f"row has shape {new.shape}; expected one row of {kept.shape[1]} values, as the first had. Pass the "
                 "rows one by one, with the same columns."
             )
         self._rows = np.concatenate([kept, new])[-2 * self.window :]

@@ -396,7 +396,7 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
     check_not_input(path, option, inputs)
     if not endings and split_name(path)[1] in SUFFIXES:
         found = f"{option} is {str(path)!r}, the name of a table, which this file is not"
-        raise ParameterError(f"{found}; needed is another ending. Use {path.stem}.safetensors, for instance.")
+        raise ParameterError(f"{found}; expected another ending. Use {path.stem}.safetensors, for instance.")
 
 
 def _finite(value: Any) -> Any:

@@ -21,7 +21,7 @@ def describe_error(error: Exception) -> str:
     """Say what the machine has too little of, or what it cannot write."""
     if isinstance(error, UnicodeEncodeError):
         found = f"the output holds {error.object[error.start : error.end]!a}, which {error.encoding} cannot write"
-        return f"{found}; needed is UTF-8. Set PYTHONUTF8=1, or write to a file with --output."
+        return f"{found}; expected UTF-8. Set PYTHONUTF8=1, or write to a file with --output."
     if isinstance(error, OSError):
         return str(error)
     found = f"the machine has too little memory, or a limit on it ({error or 'none is left'})"

@@ -54,7 +54,7 @@ def compare(
         if b is None:
             given, advice = "One table is given without --by", "Give a second table, or --by"
         raise ParameterError(
-            f"{given}; needed are two tables, or one and --by with the column that divides it. {advice}."
+            f"{given}; expected two tables, or one and --by with the column that divides it. {advice}."
         )
     fails = _Conditions.of(fail_if, permutations) if fail_if else None
     tables, estimator = request.read(*((a,) if b is None else (a, b)))
@@ -211,12 +211,12 @@ class _Conditions:
             given_up += f" if one of {n_pairs} pairs differs" * (n_pairs > 1)
             if float(limit) <= 0:
                 found = f"--fail-if is {text!r}, but no p-value is 0"
-                raise ParameterError(f"{found}; needed is a limit above 0. Write 'p < 0.01', for instance.")
+                raise ParameterError(f"{found}; expected a limit above 0. Write 'p < 0.01', for instance.")
             needed = math.ceil(n_pairs / float(limit)) - 1
             needed += not SIGNS[sign](n_pairs / (needed + 1), float(limit))
             if given is not None or needed > _MOST_PERMUTATIONS:
                 found = f"--fail-if is {text!r}, but {given_up}"
-                raise ParameterError(f"{found}; needed are {needed}. Give --permutations {needed}, or another limit.")
+                raise ParameterError(f"{found}; {needed} are needed. Give --permutations {needed}, or another limit.")
             used = needed
         return used
 

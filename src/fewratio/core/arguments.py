@@ -20,7 +20,7 @@ def as_path(path: Any, argument: str = "path") -> Path:
     """Give a path, or say why something is none."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         found = f"{argument} is {show_value(path)}"
-        raise ParameterError(f"{found}; needed is the path of a file or folder. Pass a string or a pathlib.Path.")
+        raise ParameterError(f"{found}; expected the path of a file or folder. Pass a string or a pathlib.Path.")
     try:
         # In UTF-8, too, as the libraries that read files take their names.
         if b"\0" in os.fsencode(path) + os.fspath(path).encode():
@@ -28,7 +28,7 @@ def as_path(path: Any, argument: str = "path") -> Path:
     except ValueError as error:
         # A system whose names are ASCII knows no umlauts, and none knows half of a character.
         found = f"{argument} is {os.fspath(path)!a}, which this system cannot name a file by ({error})"
-        raise ParameterError(f"{found}; needed is another name. Rename it, or set PYTHONUTF8=1.") from None
+        raise ParameterError(f"{found}; expected another name. Rename it, or set PYTHONUTF8=1.") from None
     return Path(path)
 
 
@@ -38,7 +38,7 @@ def as_rng(random_state: Any, argument: str = "random_state") -> np.random.Gener
         return np.random.default_rng(random_state)
     if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral) or random_state < 0:
         raise ParameterError(
-            f"{name_parameter(argument)} is {show_value(random_state)}; needed is a whole number of at least 0, a "
+            f"{name_parameter(argument)} is {show_value(random_state)}; expected a whole number of at least 0, a "
             "numpy Generator or None. Pass one of these, such as 0."
         )
     return np.random.default_rng(int(random_state))
@@ -51,7 +51,7 @@ def check_count(argument: str, value: Any, least: int = 1) -> None:
         needed = f"a whole number of at least {least}" + f" and at most {MAX_COUNT}" * bool(
             is_whole and value > MAX_COUNT
         )
-        raise ParameterError(f"{name_parameter(argument)} is {show_value(value)}; needed is {needed}. Pass one.")
+        raise ParameterError(f"{name_parameter(argument)} is {show_value(value)}; expected {needed}. Pass one.")
 
 
 def check_number(argument: str, value: Any, low: float | int, high: float | int, needed: str) -> float:
@@ -61,7 +61,7 @@ def check_number(argument: str, value: Any, low: float | int, high: float | int,
         with suppress(OverflowError):
             number = float(value)
     if not low < number < high:
-        raise ParameterError(f"{name_parameter(argument)} is {show_value(value)}; needed is {needed}. Pass one.")
+        raise ParameterError(f"{name_parameter(argument)} is {show_value(value)}; expected {needed}. Pass one.")
     return number
 
 
@@ -69,7 +69,7 @@ def check_switch(argument: str, value: Any) -> None:
     """Refuse what is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(
-            f"{name_parameter(argument)} is {show_value(value)}; needed is True or False. Pass one of them."
+            f"{name_parameter(argument)} is {show_value(value)}; expected True or False. Pass one of them."
         )
 
 
@@ -99,7 +99,7 @@ def as_names(argument: str, names: Any) -> tuple[str, ...]:
     given = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else _as_tuple(names)
     if not all(isinstance(name, str) for name in given):
         raise ParameterError(
-            f"{name_parameter(argument)} is {show_value(names)}; needed are names of columns. Pass a list of strings."
+            f"{name_parameter(argument)} is {show_value(names)}; expected names of columns. Pass a list of strings."
         )
     return given
 

@@ -167,7 +167,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     if path.exists() and not path.is_file():
         # To replace a device or a pipe would take it away from everybody.
         what = "a folder" if path.is_dir() else "a pipe or a device"
-        raise ParameterError(f"{str(path)!r} is {what}; needed is the path of a file. Use another one.")
+        raise ParameterError(f"{str(path)!r} is {what}; expected the path of a file. Use another one.")
     # Cut, so that a name as long as the system allows can still be written.
     prefix = f".{path.name[:50]}"
     for leftover in path.parent.glob(f"{escape(prefix)}.{'[0-9a-f]' * 16}.tmp"):

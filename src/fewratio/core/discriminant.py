@@ -72,7 +72,7 @@ def discriminant_coordinates(
         root = cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError as error:
         found = f"shrinkage is {shrinkage:g}, and with it the covariance within datasets has no inverse ({error})"
-        raise ParameterError(f"{found}; needed is a larger one. Use 0.01 or 'auto'.") from error
+        raise ParameterError(f"{found}; expected a larger one. Use 0.01 or 'auto'.") from error
     white = solve_triangular(root, factor.T, lower=True, check_finite=False)
     if len(factor) < n_features:
         basis, triangle = qr(white, mode="economic", check_finite=False)

@@ -115,7 +115,7 @@ class Collection:
         Dataset('new', 1 row, 1 feature)
         """
         if open_frame(arrays, "arrays") is not None:
-            raise InputError("arrays is one table; needed is one per dataset. Use from_frame for a long table.")
+            raise InputError("arrays is one table; expected one per dataset. Use from_frame for a long table.")
         if isinstance(arrays, Mapping):
             if names is not None:
                 raise ParameterError("names is given, but the keys of arrays are the names. Leave names out.")
@@ -180,7 +180,7 @@ class Collection:
         """
         if not isinstance(frame, RawTable) and open_frame(frame, "frame") is None:
             found = f"frame is a {type(frame).__name__}"
-            raise InputError(f"{found}; needed is a pandas, polars or pyarrow table. Use from_arrays for arrays.")
+            raise InputError(f"{found}; expected a pandas, polars or pyarrow table. Use from_arrays for arrays.")
         raw = as_raw(frame, "frame")
         features, parts, flags = cut_datasets(raw, dataset, group, outlier)
         encoding, (table,) = _encode_tables({raw.name: features}, options, [rows for _, _, rows in parts])
@@ -392,7 +392,7 @@ def _as_list(values: Any, argument: str, needed: str) -> list[Any]:
         return list(values)
     except TypeError:
         found = f"{argument} is a {type(values).__name__}"
-        raise ParameterError(f"{found}; needed is {needed}. Pass a list.") from None
+        raise ParameterError(f"{found}; expected {needed}. Pass a list.") from None
 
 
 def _order_by_name(values: Any, names: Sequence[object], argument: str) -> Any:
@@ -404,7 +404,7 @@ def _order_by_name(values: Any, names: Sequence[object], argument: str) -> Any:
     if named.keys() != set(map(str, names)):
         found = f"{argument} are of {quote_list(named)}, but the datasets are {quote_list(map(str, names))}"
         raise ParameterError(
-            f"{found}; needed is one per dataset, by its name. Pass those, or a list to go by position."
+            f"{found}; expected one per dataset, by its name. Pass those, or a list to go by position."
         )
     return [named[str(name)] for name in names]
 

@@ -150,7 +150,7 @@ class ColumnRules:
         for name, kind in {"id": str, "common": bool | np.bool_}.items():
             if name in given and not isinstance(given[name], kind):
                 needed = "the name of a column" if kind is str else "True or False"
-                raise ParameterError(f"{name} is {show_value(given[name])}; needed is {needed}. Pass that.")
+                raise ParameterError(f"{name} is {show_value(given[name])}; expected {needed}. Pass that.")
         rules = cls(**given)
         if both := sorted(set(rules.categorical) & set(rules.numeric)):
             found = (

@@ -136,7 +136,7 @@ def read_labels(argument: str, given: Any, tables: Mapping[str, Any]) -> tuple[d
         if [each.shape for each in labels] != [(raw.n_rows,) for raw in raws.values()]:
             needed = " and ".join(write_count(raw.n_rows, "label") for raw in raws.values())
             raise ParameterError(
-                f"{name_parameter(argument)} does not fit the tables; needed are a column of both, or a pair of "
+                f"{name_parameter(argument)} does not fit the tables; expected a column of both, or a pair of "
                 f"{needed}. Pass one of them."
             )
     for each, name in zip(labels, raws, strict=True):

@@ -41,7 +41,7 @@ _RELEASED = 32
 _ROW = re.compile(r"at row (\d+)")
 _limits = {"columns": float("inf"), "cells": float("inf")}
 _SAME = "both must have the same columns. Select the same ones in both."
-_LAYOUT = "needed is a table with one row per instance and one column per feature"
+_LAYOUT = "expected a table with one row per instance and one column per feature"
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     >>> as_raw([1.0, 2.0], name="X_nu")
     Traceback (most recent call last):
     ...
-    fewratio.errors.InputError: X_nu has one axis (shape (2,)); needed is a table with one row per instance ...
+    fewratio.errors.InputError: X_nu has one axis (shape (2,)); expected a table with one row per instance ...
     """
     if isinstance(X, RawTable):
         return X

@@ -46,7 +46,7 @@ def read_encoding(path: Path) -> Encoding | None:
         raise
     except (pa.ArrowException, OSError, KeyError, ValueError, TypeError) as error:
         found = f"file {str(path)!r} is no reference, or a damaged one ({error})"
-        raise DataFileError(f"{found}; needed is what `fewratio reference` wrote. Write it again.") from error
+        raise DataFileError(f"{found}; expected what `fewratio reference` wrote. Write it again.") from error
 
 
 def _as_file(table: pa.Table) -> bytes:

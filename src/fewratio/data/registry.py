@@ -88,7 +88,7 @@ def register_source(source: Source) -> None:
     """
     if not isinstance(source, Source):
         found = f"source is a {type(source).__name__}"
-        raise ParameterError(f"{found}; needed is a fewratio.data.Source. Pass Source(name, load).")
+        raise ParameterError(f"{found}; expected a fewratio.data.Source. Pass Source(name, load).")
     SOURCES[source.name] = source
 
 

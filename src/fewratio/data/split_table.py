@@ -92,7 +92,7 @@ def find_rows(raw: RawTable, condition: str) -> tuple[str, NDArray[np.bool_]]:
     """
     found = _CONDITION.fullmatch(condition) if isinstance(condition, str) else None
     if found is None:
-        needed = f"needed is a column, one of {', '.join(SIGNS)}, and a value"
+        needed = f"expected a column, one of {', '.join(SIGNS)}, and a value"
         raise ParameterError(f"the condition {condition!r} cannot be read; {needed}. Write it as in 'status == ok'.")
     column, sign, value = found["column"].strip("\"'`"), found["sign"], found["value"]
     raw.check_has([column])

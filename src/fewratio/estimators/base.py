@@ -291,10 +291,10 @@ def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> Numbers
         array = np.asarray(numbers)
     except (TypeError, ValueError, RuntimeError) as error:
         found = f"{argument} cannot be read as rows of numbers ({error})"
-        raise InputError(f"{found}; needed are samples of equally many instances. Pass as many for each.") from error
+        raise InputError(f"{found}; expected samples of equally many instances. Pass as many for each.") from error
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] == 0:
         raise InputError(
-            f"{argument} has shape {array.shape} and type {array.dtype}; needed are whole numbers, one row per sample "
+            f"{argument} has shape {array.shape} and type {array.dtype}; expected whole numbers, one row per sample "
             "and at least one instance each. Pass the numbers of the table's rows."
         )
     if array.size and (array.min() < 0 or array.max() >= n_rows):

@@ -63,7 +63,7 @@ def _as_number(named: str, value: Any, allowed: Any) -> Any:
     """
     is_switch = not isinstance(allowed, list) or any(each in ("boolean", bool) for each in allowed if each is not None)
     if isinstance(value, bool | np.bool_) and not is_switch:
-        raise ParameterError(f"{named} is {value}; needed is a value, not a switch. Pass one.")
+        raise ParameterError(f"{named} is {value}; expected a value, not a switch. Pass one.")
     if not isinstance(value, Real) or (isinstance(value, Integral) and abs(int(value)) <= MAX_COUNT):
         return value
     try:
@@ -73,5 +73,5 @@ def _as_number(named: str, value: Any, allowed: Any) -> Any:
     # Kernels and divergences are made of squares, and inverses of them.
     if np.isfinite(number) and number and not 1e-150 <= abs(number) <= 1e150:
         found = f"{named} is {show_value(value)}, whose square no float can hold"
-        raise ParameterError(f"{found}; needed is 0, or a size from 1e-150 to 1e150. Pass one of a usual size.")
+        raise ParameterError(f"{found}; expected 0, or a size from 1e-150 to 1e150. Pass one of a usual size.")
     return value if isinstance(value, Integral) else number

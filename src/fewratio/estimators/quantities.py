@@ -81,7 +81,7 @@ def gaussian_relative_ratio(
     for name, values in given.items():
         array = as_floats(name, values, "is a number, or one per column")
         if array.shape not in ((), (1,), (table.n_features,)) or (name.endswith("std") and not (array > 0).all()):
-            found = f"{name} is {show_value(values)}; needed is a number, or one per column"
+            found = f"{name} is {show_value(values)}; expected a number, or one per column"
             raise ParameterError(f"{found} ({table.n_features}); standard deviations are positive. Pass such numbers.")
         of_columns[name] = array
     with np.errstate(over="ignore", invalid="ignore"):

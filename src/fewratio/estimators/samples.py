@@ -63,7 +63,7 @@ def copy_seeded(estimator: Any, default: RatioEstimator, rng: np.random.Generato
     if estimator is not None and not isinstance(estimator, RatioEstimator):
         found = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
         raise ParameterError(
-            f"estimator is {found}; needed is a ratio estimator. Pass an instance of one, such as RuLSIF(), or None "
+            f"estimator is {found}; expected a ratio estimator. Pass an instance of one, such as RuLSIF(), or None "
             "for the default."
         )
     copied = deepcopy(default if estimator is None else estimator)
@@ -107,7 +107,7 @@ def check_named(argument: str, tables: Any, known: Sequence[str], where: str) ->
     """
     if not isinstance(tables, Mapping):
         found = f"{argument} is a {type(tables).__name__}"
-        raise ParameterError(f"{found}; needed are tables by their names. Pass a dict such as {{'name': table}}.")
+        raise ParameterError(f"{found}; expected tables by their names. Pass a dict such as {{'name': table}}.")
     taken = sorted(set(map(str, tables)) & set(known))
     if taken:
         raise CollectionError(f"{where} has {quote_list(taken)} already; each needs a name of its own. Rename them.")

@@ -106,7 +106,7 @@ def compare_all(
     if checkpoint is not None and not isinstance(random_state, int | np.integer):
         raise ParameterError(
             f"random_state is {random_state!r}, but a checkpoint can only be resumed from if the same is drawn again; "
-            "needed is a whole number. Pass random_state=0, for instance."
+            "expected a whole number. Pass random_state=0, for instance."
         )
     if not isinstance(collection, Collection):
         collection = Collection.from_arrays(collection, **columns)
@@ -172,7 +172,7 @@ def _check_workers(n_jobs: Any) -> None:
     # None is joblib's word for what `joblib.parallel_config` says.
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ParameterError(
-            f"{name_parameter('n_jobs')} is {n_jobs!r}; needed is a number of workers. Pass a whole number from 1, or "
+            f"{name_parameter('n_jobs')} is {n_jobs!r}; expected a number of workers. Pass a whole number from 1, or "
             "-1 for one per core."
         )
 

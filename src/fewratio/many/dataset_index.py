@@ -228,7 +228,7 @@ class DatasetIndex(Stored):
             arrays, header = features._asdict(), make_header("RuLSIF", self._columns, parameters)
         else:
             raise ParameterError(
-                f"This index compares with {type(model).__name__}(), which its file cannot hold; needed is the default "
+                f"This index compares with {type(model).__name__}(), which its file cannot hold; expected the default "
                 "or a DiscriminantRatioEstimator. Build it with one of these."
             )
         own = {"rows": np.concatenate(self._samples), "sizes": np.array([len(sample) for sample in self._samples])}

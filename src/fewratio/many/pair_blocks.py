@@ -197,7 +197,7 @@ class Checkpoint:
         if header.get("compare_all") != fingerprint or not same:
             raise ModelFileError(
                 f"{self._path} was written for another comparison (other data, estimator or settings); "
-                "needed is one of this comparison. Delete it to start afresh, or give another name."
+                "expected one of this comparison. Delete it to start afresh, or give another name."
             )
         self.matrices = {name: np.array(found[name]) for name in self.matrices}
         self.n_done = self._n_saved = int(header["n_done"])

@@ -102,7 +102,7 @@ class AllPairsResult(Reported):
     def _profiles(self) -> Profiles:
         if self.profiles is None:
             raise ParameterError(
-                "No dataset was judged; needed is a new one. Pass compare_all(..., new={'name': table})."
+                "No dataset was judged; expected a new one. Pass compare_all(..., new={'name': table})."
             )
         return self.profiles
 

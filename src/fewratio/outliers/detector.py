@@ -279,7 +279,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         inputs.check_count("n_neighbours", n_neighbours)
         table = x if isinstance(x, Table) else self._open(make_row(x), "x")
         if table.n_rows != 1:
-            raise InputError(f"x has {table.n_rows} rows; needed is the one to explain. Pass a single row.")
+            raise InputError(f"x has {table.n_rows} rows; expected the one to explain. Pass a single row.")
         return explain_row(table.numbers[0], self._normals, int(n_neighbours), table.feature_names)
 
     def detect(self, X: Any) -> OutlierResult:

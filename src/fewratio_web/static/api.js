@@ -38,7 +38,7 @@ function checkSize(file) {
 }
 
 export async function sendModel(file) {
-  if (!/\.(model|safetensors)$/i.test(file.name)) throw new Problem(`${file.name} is no model; needed is a file that ends in .safetensors, as this page saves it (or .model). Choose another.`);
+  if (!/\.(model|safetensors)$/i.test(file.name)) throw new Problem(`${file.name} is no model; expected a file that ends in .safetensors, as this page saves it (or .model). Choose another.`);
   return sendFile(file);
 }
 
@@ -58,7 +58,7 @@ export async function sendFolder(files, tell) {
     return post(named("folders", files[0].file.name), files[0].file, bytes);
   }
   const tables = files.filter(isTable);
-  if (!tables.length) throw new Problem("The folder holds no table; needed is one file per dataset, such as .csv or .parquet. Choose another folder.");
+  if (!tables.length) throw new Problem("The folder holds no table; expected one file per dataset, such as .csv or .parquet. Choose another folder.");
   const name = tables[0].path.includes("/") ? tables[0].path.split("/")[0] : "tables";
   const isInside = tables.every(({ path }) => path.startsWith(`${name}/`));
   let folder = await post(named("folders", name), "", bytes);

@@ -159,7 +159,7 @@ def find_file(
     # A device may have no end.
     if not path.is_file() and not path.is_fifo():
         problem = "is a folder" if path.is_dir() else "is a device" if path.exists() else "does not exist"
-        raise DataNotFoundError(f"{str(path)!r} {problem}; needed is a table file. Check the path.")
+        raise DataNotFoundError(f"{str(path)!r} {problem}; expected a table file. Check the path.")
     file = TableFile(path, str(path), split_name(path)[0], None, separator, decimal, header)
     if path.is_file() and file.suffix not in kinds:
         endings = f"{', '.join(kinds)} (text also in {', '.join(COMPRESSED)})"
@@ -174,11 +174,11 @@ def find_table_files(folder: Path) -> list[TableFile]:
     """
     if not folder.is_dir():
         found = f"{str(folder)!r} {'is not a folder' if folder.exists() else 'does not exist'}"
-        raise DataNotFoundError(f"{found}; needed is a folder with one data file per dataset. Check the path.")
+        raise DataNotFoundError(f"{found}; expected a folder with one data file per dataset. Check the path.")
     paths = sorted(path.relative_to(folder) for path in folder.rglob("*") if _is_table_file(path, folder))
     if not paths:
         found = f"{str(folder)!r} holds no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} files"
-        raise DataNotFoundError(f"{found}; needed is one per dataset. Check the path, or convert the files.")
+        raise DataNotFoundError(f"{found}; expected one per dataset. Check the path, or convert the files.")
     stems = [split_name(path)[0] for path in paths]
     count = Counter(stems)
     return [
@@ -558,7 +558,7 @@ def name_file_in_errors(file: TableFile) -> Iterator[None]:
         advice = "Fix the file or export it again"
         if isinstance(error, OtherEncoding):
             advice = "Save it again as UTF-8: in Excel as 'CSV UTF-8', in a text editor as encoding UTF-8"
-        raise DataFileError(f"{found}; needed is {needed.format(marks)}. {advice}.") from error
+        raise DataFileError(f"{found}; expected {needed.format(marks)}. {advice}.") from error
 
 
 def _check_expansion(what: str, size: int, compressed: int | None) -> None:

@@ -105,7 +105,7 @@ class SourceMap(Stored):
             raise InputError("example has one row, which says nothing of units; at least two are needed. Add some.")
         if ranges is not None and not isinstance(ranges, Mapping):
             found = f"ranges is {show_value(ranges)}"
-            raise ParameterError(f"{found}; needed are pairs of numbers by column. Pass a dict.")
+            raise ParameterError(f"{found}; expected pairs of numbers by column. Pass a dict.")
         bounds = _bounds(rows, encoding, ranges or {}, in_one_unit=scale == "none")
         rows = rows.clip(*bounds)
         mean, unit = column_scaling([rows])
@@ -200,6 +200,6 @@ def _bounds(
             )
         pair = as_floats(f"The range of {column!r}", given, "are two numbers, the lower one first")
         if pair.shape != (2,) or not pair[0] < pair[1]:
-            raise ParameterError(f"The range of {column!r} is {given!r}; needed are two numbers, the lower one first.")
+            raise ParameterError(f"The range of {column!r} is {given!r}; expected two numbers, the lower one first.")
         bounds[:, places[column]] = pair
     return bounds

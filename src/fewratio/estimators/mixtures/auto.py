@@ -239,7 +239,7 @@ class AutoRatioEstimator(SavedEstimator):
             len(shares) == len(members) and min(shares) >= 0 and abs(sum(shares) - 1) < _ROUNDING
         ):
             raise ParameterError(
-                f"shares is {show_value(list(shares))} for {len(members)} members; needed is a share for each, none "
+                f"shares is {show_value(list(shares))} for {len(members)} members; expected a share for each, none "
                 "negative, with the sum 1. Pass these, or None."
             )
 
