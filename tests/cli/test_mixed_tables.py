@@ -478,3 +478,14 @@ def test_changes_refuse_units_that_segments_do_not_have(tmp_path):
         assert "give --window" in done.stderr
     done = CliRunner().invoke(app, ["changes", str(tmp_path / "a.csv"), "--scale", "none", "--window", "10"])
     assert done.exit_code == 0, done.output
+
+
+def test_warnings_name_the_files(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, shift in (("before", 0), ("after", 5)):
+        table = pd.DataFrame({"country": [f"c{i}" for i in range(40)], "x": rng.normal(size=40) + shift})
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    said = run(tmp_path, "compare", "before.csv", "after.csv", "--permutations", "9").stderr
+    assert "file 'before.csv' and file 'after.csv' have 40 values of 'country' in common" in said
+    said = run(tmp_path, "weights", "before.csv", "after.csv").stderr
+    assert "the 40 rows of file 'before.csv' is" in said

@@ -1,6 +1,7 @@
 """Applications and estimators on tables of numbers, categories, dates and gaps; units; the level of the test."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -305,6 +306,36 @@ def test_many_pooled_categories_are_counted():
     tables = [pd.DataFrame({"plane": [f"plane {i}" for i in each], "x": rng.normal(size=300)}) for each in planes]
     plane = next(each for each in compare_datasets(*tables, random_state=0).columns if each.column == "plane")
     assert plane.first == f"{len(set(planes[0]))} values, {len(set(planes[0]) - set(planes[1]))} only here"
+    assert plane.effect is None
+
+
+def test_times_of_day_differ_by_the_shorter_way_round_the_clock():
+    rng = np.random.default_rng(0)
+    late, early = (pd.to_timedelta(mean + rng.normal(size=40), unit="h") for mean in (22, 6))
+    tables = [pd.DataFrame({"at": (pd.Timestamp("2024-01-01") + each).time}) for each in (late, early)]
+    found = compare_datasets(*tables, n_permutations=99, random_state=0)
+    assert -12 < found.columns[0].effect < -6
+    assert "times of day by the shorter way round the clock" in found.to_html()
+
+
+@pytest.mark.parametrize(
+    ("n_tested", "n_in_kernels", "expected"),
+    [
+        ((23, 22), (23, 22), "23 random rows of A (of 24) and all rows of B."),
+        ((24, 22), (5, 22), "all rows; its distances and kernels use 5 random rows of A (of 24) and all rows of B."),
+    ],
+)
+def test_the_rows_that_the_test_uses_are_said_in_a_sentence(n_tested, n_in_kernels, expected):
+    result = compare_datasets(A, B, n_permutations=9, random_state=0)
+    assert result.rows_used is None
+    found = replace(result, n_tested=n_tested, n_in_kernels=n_in_kernels).rows_used
+    assert found == f"The test uses {expected}"
+
+
+def test_a_lower_limit_is_rounded_down():
+    result = replace(compare_datasets(A, B, n_permutations=9, random_state=0), divergence=0.498, at_least=0.4989)
+    assert "at least 0.49 " in result.describe_divergence()
+    assert "at least 0.49." in result.to_html()
 
 
 def test_a_relation_stays_the_same_where_means_and_spreads_change():

@@ -17,5 +17,7 @@ def test_weights_count_in_the_mean_of_the_first_rows():
     assert means_apart(first, second, np.array([0.0, 1.0])) == pytest.approx(1)
 
 
-def test_constants_that_differ_are_as_far_apart_as_there_are_rows():
-    assert means_apart(np.ones(3), np.full(2, 2.0)) == -5
+@pytest.mark.parametrize("n_rows", [3, 300])
+def test_no_effect_is_larger_than_a_hundred_deviations(n_rows):
+    assert means_apart(np.ones(n_rows), np.full(n_rows, 2.0)) == -100
+    assert means_apart(np.linspace(9, 9.001, n_rows), np.linspace(2, 2.001, n_rows)) == 100

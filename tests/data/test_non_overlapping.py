@@ -147,6 +147,13 @@ def test_makers_of_which_many_have_one_row():
     assert shares({"m": makers, "p": noise(48, 1)}, {"m": others, "p": noise(45, 2)}) == {"m": 1.0}
 
 
+def test_shares_of_the_tables_count_gaps_as_the_share_of_all_rows_does():
+    a, b = [1.0] * 90 + [None] * 8 + [3.0] * 2, [3.0] * 98 + [None] * 2
+    (found,) = read({"x": a, "p": noise(100, 1)}, {"x": b, "p": noise(100, 2)}).non_overlapping
+    assert (found.first, found.second) == ("98 % below 3 or missing", "98 % from 3 on")
+    assert found.share == pytest.approx(0.98)
+
+
 @pytest.mark.parametrize("in_common", [0, 3])
 def test_values_that_nearly_all_differ_do_not_separate(in_common):
     """Every value is in one table only, whatever the tables are."""

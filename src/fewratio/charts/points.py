@@ -15,6 +15,7 @@ from fewratio.charts.chart import (
     number,
 )
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
+from fewratio.core.wording import write_limit
 
 
 def limit_chart(value: float, at_least: float, largest: float, what: str) -> Chart:
@@ -25,7 +26,7 @@ def limit_chart(value: float, at_least: float, largest: float, what: str) -> Cha
         layer("point", {"x": x}, shape="diamond", filled=True, size=160, color=FIRST, opacity=1),
         layer("text", {"x": x, "text": name("text")}, dy=-16, fontWeight="bold", fontSize=13),
     ]
-    found = f", at least {at_least:.2g}" if at_least else ""
+    found = f", at least {write_limit(at_least)}" if at_least else ""
     description = f"{what} {value:.3g} on its range from 0 to {largest:.3g}{found}."
     data: Data = {"value": [value], "low": [at_least or value], "text": [f"{value:.3g}"]}
     return Chart(chart_spec(84, layer=layers), data, description)

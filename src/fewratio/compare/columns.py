@@ -31,9 +31,11 @@ class ColumnDifference(NamedTuple):
     first, second : str
         What it holds in either sample, in words: mean and standard deviation, or the shares of the category that
         differs most.
-    effect : float
+    effect : float or None
         Cohen's d of numbers, dates and times (the difference of the means in units of the deviation within the samples,
-        positive if the first is larger), h of categories (the difference of two shares' arcsines).
+        positive if the first is larger; of times of day by the shorter way round the clock), at most 100 in size: 100
+        if no sample varies. h of categories (the difference of two shares' arcsines). None if most rows have rare
+        categories: there is no share that says how they differ.
     missing_first, missing_second : float
         The share of rows of either sample in which it is missing.
     p_value : float or None
@@ -47,7 +49,7 @@ class ColumnDifference(NamedTuple):
     kind: str
     first: str
     second: str
-    effect: float
+    effect: float | None
     missing_first: float
     missing_second: float
     p_value: float | None
@@ -107,9 +109,19 @@ def describe_columns(
             effect = float(shares_apart(np.array(held.share), np.array(1 - held.share)))
             found[place] = each._replace(first=held.first, second=held.second, effect=effect)
         elif each.first.startswith(_OTHER):
+            # The share of all rare values together says nothing of how they differ.
             words = _count_values(samples.category_codes[each.column], len(first))
-            found[place] = each._replace(first=words[0], second=words[1])
-    return sorted(found, key=lambda each: (order.get(each.column, len(order)), each.p_value or 0, -abs(each.effect)))
+            found[place] = each._replace(first=words[0], second=words[1], effect=None)
+    return sorted(
+        found, key=lambda each: (order.get(each.column, len(order)), each.p_value or 0, -abs(each.effect or 0))
+    )
+
+
+def explain_effects(columns: Sequence[ColumnDifference], name: str) -> str:
+    """Say what the effects of columns are, by the name of the first sample."""
+    scale = f"Cohen's d of means, h of shares, above 0 if more in {name}"
+    has_times = any(each.kind == TIME for each in columns)
+    return f"{scale}; times of day by the shorter way round the clock" if has_times else scale
 
 
 def _count_values(codes: Numbers, n_first: int) -> list[str]:

@@ -287,17 +287,19 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
+    from fewratio.compare.columns import explain_effects
+    from fewratio.core.effects import write_effect
+
     tested = ", p adjusted for all columns" * (result.p_value is not None)
     differ = result.p_value is None or result.p_value <= LEVEL
     heading = "differ in" if differ else "by column"
-    scale = f"Cohen's d of means, h of shares, above 0 if more in {result.names[0]}"
-    yield f"{heading:<12}(effect: {scale}{tested})"
+    yield f"{heading:<12}(effect: {explain_effects(named[: frame.SHOWN], result.names[0])}{tested})"
     has_gaps = any(each.missing_first or each.missing_second for each in named[: frame.SHOWN])
     cells = [("", *result.names, *(("missing",) * has_gaps), "effect", *(("p", "contribution") if tested else ()))]
     for each in named[: frame.SHOWN]:
         test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.contribution:.0%}")
         gaps = (f"{each.missing_first:.0%} / {each.missing_second:.0%}",) * has_gaps
-        cells.append((str(each.column), each.first, each.second, *gaps, f"{each.effect:+.2f}", *test))
+        cells.append((str(each.column), each.first, each.second, *gaps, write_effect(each.effect), *test))
     yield from frame.align_columns(cells)
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"

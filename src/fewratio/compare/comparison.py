@@ -15,13 +15,13 @@ from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cr
 from fewratio.core.arguments import as_names
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import quote_list, write_count, write_list
+from fewratio.core.wording import quote_list, write_count, write_limit, write_list
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.data.pairs import Pairs, match_rows
-from fewratio.data.raw_table import as_raw
+from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.split_table import split_by_column
 from fewratio.errors import InputError, ParameterError
 from fewratio.estimators import samples as inputs
@@ -139,17 +139,20 @@ class ComparisonResult(Reported):
 
     @property
     def rows_used(self) -> str | None:
-        """How many rows the test used, as text; None if all."""
+        """How many rows the test used, in a sentence; None if all."""
         sizes = len(self.ratios_a), len(self.ratios_b)
         if self._test is None or self.n_in_kernels == sizes:
             return None
         tested, in_kernels = (
-            f"{n_a:,} of {self.names[0]} and {n_b:,} of {self.names[1]}"
-            for n_a, n_b in (self.n_tested, self.n_in_kernels)
+            " and ".join(
+                f"all rows of {name}" if n == size else f"{n:,} random rows of {name} (of {size:,})"
+                for n, size, name in zip(used, sizes, self.names, strict=True)
+            )
+            for used in (self.n_tested, self.n_in_kernels)
         )
         tested = "all rows" if self.n_tested == sizes else tested
-        kernels = "" if self.n_in_kernels == self.n_tested else f"; for distances and kernels {in_kernels}"
-        return f"{tested}{kernels}, drawn at random, for p-values"
+        kernels = "" if self.n_in_kernels == self.n_tested else f"; its distances and kernels use {in_kernels}"
+        return f"The test uses {tested}{kernels}."
 
     @property
     def caution(self) -> str | None:
@@ -237,7 +240,7 @@ class ComparisonResult(Reported):
     def describe_divergence(self) -> str:
         """Write the divergence with its limits."""
         most = f" of at most {self.max_divergence:.3g}" if math.isfinite(self.max_divergence) else ""
-        least = f"; the true one is at least {self.at_least:.2g} (95 %, approximate)" if self.at_least else ""
+        least = f"; the true one is at least {write_limit(self.at_least)} (95 %, approximate)" if self.at_least else ""
         return f"{self.divergence:.3g}{most}{least}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -521,6 +524,7 @@ def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str
             raise InputError(f"{letter} is missing; two samples are needed. Pass both, or one table and by=.")
         is_dataset = isinstance(given, Dataset)
         names.append(given.name if is_dataset else letter)
-        argument = f"dataset {given.name!r}" if is_dataset else letter
+        argument = given.name if isinstance(given, RawTable) else letter
+        argument = f"dataset {given.name!r}" if is_dataset else argument
         tables[argument if argument not in tables else f"{argument} (B)"] = given.X if is_dataset else given
     return (names[0], names[1]), tables

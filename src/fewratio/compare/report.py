@@ -12,6 +12,8 @@ from fewratio.charts.distributions import marked_histogram, signed_bars
 from fewratio.charts.points import limit_chart
 from fewratio.charts.style import shorten as cut
 from fewratio.compare.blocks import describe_pairs
+from fewratio.compare.columns import explain_effects
+from fewratio.core.effects import write_effect
 from fewratio.core.wording import write_count, write_list
 from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
@@ -152,11 +154,12 @@ def _largest_ratio(result: Any) -> float:
 def _effects(result: Any) -> Chart:
     """Draw the effect sizes of the columns that differ most."""
     shown = result.columns[:_DRAWN]
-    names, effects = [str(each.column) for each in shown], [round(float(each.effect), 4) for each in shown]
+    names, effects = [str(each.column) for each in shown], [round(float(each.effect or 0), 4) for each in shown]
     is_clear = [each.p_value is None or each.p_value <= LEVEL for each in shown]
     title = [f"effect size; above 0: more in {cut(result.names[0], 20)}"]
     title += [] if all(is_clear) else [f"grey: p > {LEVEL}"]
-    about = f"Effect sizes of {write_count(len(shown), 'column')}, the strongest {names[0]} with {effects[0]:+.2f}."
+    largest = write_effect(shown[0].effect) or "none"
+    about = f"Effect sizes of {write_count(len(shown), 'column')}, the strongest {names[0]} with {largest}."
     return signed_bars(names, effects, is_clear, title, about)
 
 
@@ -170,14 +173,14 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     for each in shown:
         found = distributions[each.column]
         gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
-        effect = page.Number(each.effect, f"{each.effect:+.2f}")
+        effect = page.Number(each.effect or 0, write_effect(each.effect))
         test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
         test += [] if each.contribution is None else [page.Number(each.contribution, f"{each.contribution:.0%}")]
         cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
         table.append([str(each.column), found.small_chart(result.names), *cells])
     left = len(result.columns) - len(shown)
     note = (
-        f"Effect: Cohen's d of means, h of shares; above 0 if more in {a}. "
+        f"Effect: {explain_effects(shown, a)}. "
         + "p: adjusted for all columns. Contribution: share of the joint difference. " * is_tested
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)

@@ -4,6 +4,9 @@ import numpy as np
 
 from fewratio.core.shapes import Floats
 
+# Where the deviation is next to nothing, so many deviations are as good as any number.
+_LARGEST = 100.0
+
 
 def shares_apart(first: Floats, second: Floats) -> Floats:
     """Give Cohen's h of shares."""
@@ -11,7 +14,7 @@ def shares_apart(first: Floats, second: Floats) -> Floats:
 
 
 def means_apart(first: Floats, second: Floats, weights: Floats | None = None) -> float:
-    """Give Cohen's d; of constants, however far apart, as many deviations as there are rows.
+    """Give Cohen's d, at most 100 in size: that of constants, however far apart.
 
     Weights of the first rows count in their mean, and not in the deviations.
     """
@@ -19,5 +22,20 @@ def means_apart(first: Floats, second: Floats, weights: Floats | None = None) ->
     mean = np.average(first, weights=weights)
     difference = float(mean - second.mean())
     if within > 1e-12 * max(abs(mean), abs(second.mean())):
-        return difference / float(within)
-    return float(np.sign(difference) * (len(first) + len(second)))
+        return float(np.clip(difference / within, -_LARGEST, _LARGEST))
+    return float(np.sign(difference) * _LARGEST)
+
+
+def write_effect(effect: float | None) -> str:
+    """Write an effect with its sign; of means without deviation only that it is large, and nothing if there is none.
+
+    Examples
+    --------
+    >>> write_effect(0.5), write_effect(-100.0), write_effect(None)
+    ('+0.50', '< -99', '')
+    """
+    if effect is None:
+        return ""
+    if abs(effect) < _LARGEST:
+        return f"{effect:+.2f}"
+    return "> +99" if effect > 0 else "< -99"

@@ -1,6 +1,7 @@
 """Words for messages: counts, lists, and numbers that a reader can tell apart."""
 
 from collections.abc import Callable, Iterable
+from decimal import ROUND_DOWN, Context
 from typing import SupportsInt
 
 _LISTED = 5
@@ -34,6 +35,17 @@ def write_apart(
     # One digit more, unless four tell enough: 1013.27 and 1014.46, not 1013 and 1014.
     clear = [digits for digits in different if abs(second - first) * 10.0 ** (digits - 1) >= 20 * abs(first)]
     return texts[(clear or different or [4])[0]]
+
+
+def write_limit(value: float) -> str:
+    """Return a lower limit with two digits, rounded down.
+
+    Examples
+    --------
+    >>> write_limit(0.4953), write_limit(0.409), write_limit(0.00299)
+    ('0.49', '0.4', '0.0029')
+    """
+    return f"{float(Context(prec=2, rounding=ROUND_DOWN).create_decimal(repr(float(value)))):g}"
 
 
 def write_signed(difference: float) -> str:

@@ -253,16 +253,17 @@ def _split_numbers(column: Column, first: NDArray[Any], second: NDArray[Any]) ->
     n_choices = math.log(2) if any(gaps) else 0.0
     log_rules = math.log(2 * (len(values) + 1)) + n_choices
     words = []
-    for number, side in enumerate(held):
+    for number, (side, n_wrong, size) in enumerate(zip(held, errors, sizes, strict=True)):
+        missing = " or missing" if gaps[number] and gaps_first == (number == 0) else ""
         if not len(side):
             words.append("no values")
         elif sum(errors):
             cut = values[min(places[place], len(values) - 1)]
-            share, where = ((side < cut).mean(), "below") if number == below else ((side >= cut).mean(), "from")
-            words.append(f"{_write_share(share)} {where} {column.write(cut)}{' on' * (number != below)}")
+            where = f"below {column.write(cut)}" if number == below else f"from {column.write(cut)} on"
+            words.append(f"{_write_share(1 - n_wrong / size)} {where}{missing}")
         else:
             ends = [column.write(end) for end in (side.min(), side.max())]
-            words.append(ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}")
+            words.append(f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)}{missing}")
     return _Rule((errors[0], errors[1]), log_rules, math.log(2) + n_choices, (words[0], words[1]))
 
 

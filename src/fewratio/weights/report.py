@@ -6,7 +6,7 @@ import numpy as np
 
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.points import before_and_after
-from fewratio.core.effects import means_apart
+from fewratio.core.effects import means_apart, write_effect
 from fewratio.core.wording import write_count
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -102,7 +102,7 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
             str(label),
             each._replace(shares=each.shares[1:], missing=each.missing[1:]).small_chart(("weighted rows", names[1])),
             each.column.kind,
-            *(page.Number(abs(value), f"{value:+.2f}") for value in found[label]),
+            *(page.Number(abs(value), write_effect(value)) for value in found[label]),
         ]
         for label, each in distributions.items()
     ]

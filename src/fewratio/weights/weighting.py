@@ -213,8 +213,8 @@ def importance_weights(
     weights = np.minimum(ratio, limit)
     if not weights.any():
         raise InputError(
-            "The ratio is zero at every row of X_train: X_target lies elsewhere, and no weights make up for that. Get "
-            "training rows from where the target is."
+            "The ratio is zero at every row of {}: {} lies elsewhere, and no weights make up for that. Get training "
+            "rows from where the target is.".format(*(table.name for table in samples.tables))
         )
     n_clipped = int((ratio > limit).sum())
     weights = weights / weights.mean() if normalise else weights
@@ -230,9 +230,9 @@ def importance_weights(
             else ("Get training rows from where the target is, clip the weights, or raise the estimator's alpha")
         )
         warning = (
-            f"The effective sample size of the {n} rows of X_train is {size:.1f}, and the mean ratio at them is "
-            f"{result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to rely on. "
-            f"{advice}."
+            f"The effective sample size of the {n} rows of {samples.tables[0].name} is {size:.1f}, and the mean ratio "
+            f"at them is {result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to "
+            f"rely on. {advice}."
         )
         warnings.warn(FewRatioWarning(warning), stacklevel=2)
     return result
