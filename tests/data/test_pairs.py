@@ -22,6 +22,7 @@ from fewratio.data.raw_table import as_raw
         ({"id": range(101, 111)}, {"id": range(101, 111)}, ("id", 10)),
         ({"size": range(101, 111)}, {"size": range(101, 111)}, None),
         ({"patient_id": np.arange(10) / 2}, {"patient_id": np.arange(10) / 2}, None),
+        ({"day": [f"2024/01/{i}" for i in range(10, 20)]}, {"day": [f"2024/01/{i}" for i in range(10, 20)]}, None),
     ],
     ids=str,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from fewratio.core.shapes import Numbers
 from fewratio.core.wording import quote_list, write_count
-from fewratio.data.column_kinds import CATEGORY, NUMBER, TEXT
+from fewratio.data.column_kinds import CATEGORY, NUMBER, TEXT, read_days
 from fewratio.data.raw_table import RawTable, align_labels, as_raw
 from fewratio.errors import InputError, ParameterError, name_parameter
 
@@ -47,7 +47,7 @@ def _read_names(label: str, table: RawTable) -> set[str]:
         is_whole = (values.numbers == np.floor(values.numbers)).all()
         if not is_whole or not _NUMBER_NAME.search(label) or (counts and _ROW_NUMBER.fullmatch(label)):
             return set()
-    elif values.kind not in (TEXT, CATEGORY):
+    elif values.kind not in (TEXT, CATEGORY) or all(read_days(text) is not None for text in values.texts):
         return set()
     names = set(values.to_categories().texts)
     return names if len(names) == table.n_rows else set()
