@@ -346,3 +346,25 @@ def test_a_relation_stays_the_same_where_means_and_spreads_change():
     found = compare_datasets(*tables, random_state=0)
     assert found.p_value == 0.001
     assert found.relations == []
+
+
+def test_far_values_do_not_hide_that_a_column_separates_the_tables():
+    rng = np.random.default_rng(0)
+    tables = [
+        pd.DataFrame(rng.normal(size=(100, 4)), columns=list("abcd")).assign(sales=scale * rng.lognormal(3, 1.5, 100))
+        for scale in (1, 1e6)
+    ]
+    found = compare_datasets(*tables, random_state=0)
+    assert found.non_overlapping[0].column == "sales"
+    assert found.divergence > 0.45
+    assert (found.ratios_a > 1).mean() > 0.95
+    assert (found.ratios_b < 1).mean() > 0.95
+
+
+def test_a_difference_in_rare_categories_is_said_not_to_be_seen_by_the_model():
+    rng = np.random.default_rng(0)
+    planes = [np.repeat(rng.permutation(250)[:150], 3) for _ in range(2)]
+    tables = [pd.DataFrame({"plane": [f"plane {i}" for i in each], "x": rng.normal(size=450)}) for each in planes]
+    found = compare_datasets(*tables, random_state=0)
+    assert found.p_value == 0.001
+    assert "rare values of plane, which the model pools" in found.caution

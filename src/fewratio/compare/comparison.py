@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _PERMUTATIONS = 999
 # The part in the joint difference from which on a column is named that does not differ by itself.
 _LARGE_PART = 0.2
+# The share of the largest divergence below which one counts as next to none.
+_SMALL = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,10 +165,17 @@ class ComparisonResult(Reported):
         said = [f"{' and '.join(names)} {has}; a single row says little about its distribution."] if names else []
         if not self.is_held_out:
             said.append("No rows could be held out: ratios and divergence are those of the fit, too large on average.")
-        elif self.p_value is not None and self.p_value <= LEVEL and self.divergence == 0:
+        elif self.p_value is not None and self.p_value <= LEVEL and self.divergence < _SMALL * self.max_divergence:
+            pooled = [
+                str(label)
+                for label, (column, _) in self.samples.columns.items()
+                if column.pools_others
+                and any(each.column == label and (each.p_value or 0) <= LEVEL for each in self.columns)
+            ]
+            rare = f", or it lies in rare values of {write_list(pooled)}, which the model pools" if pooled else ""
             said.append(
-                "The test finds a difference, but the model sees none at rows that it was not fitted to: the "
-                "difference is small, or there are too few rows to learn it."
+                "The test finds a difference, but the model sees next to none at rows that it was not fitted to: the "
+                f"difference is small, or there are too few rows to learn it{rare}."
             )
         elif self.p_value is not None and self.p_value > LEVEL and self.at_least > 0:
             said.append(

@@ -19,8 +19,10 @@ from fewratio.testing.two_sample import mark_smaller
 _N_FOLDS = 5
 # The inverse penalties of the logistic regressions, the most cautious first (docs/decisions/0011).
 _CS = 0.1, 1.0, 16.0
-# Kernels of whitened columns are narrower, in median distances, than those of columns as they are.
+# Kernels of whitened columns are narrower, in median distances, than those of others.
 _NARROW = 0.5
+# Up to so many rows, columns as they are make variants of their own.
+_FEW = 1_000
 _LEVEL = 0.95
 # A divergence up to this is 0.
 _ROUNDING = 1e-12
@@ -64,7 +66,10 @@ class Model(Protocol):
 
 
 class LogisticModel:
-    """Kernel logistic regressions: on columns as they are and on whitened ones, with three penalties.
+    """Kernel logistic regressions: on normal scores of the columns, on whitened columns, and on columns as they are.
+
+    Each has three penalties. Scores are not moved by far values; but they do not know gaps between values, and of few
+    rows such gaps tell most.
 
     The features are made of all rows without their labels, once. That leaves a divergence of held-out rows too small on
     average: whatever the rows are, their labels are chance given the ratio.
@@ -72,7 +77,9 @@ class LogisticModel:
 
     def __init__(self, rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> None:
         self._is_first, self._signs = is_first, np.where(is_first, 1.0, -1.0)
-        self._maps = [KernelFeatures(rows, rng)]
+        self._maps = [KernelFeatures(rows, rng, is_ranked=True)]
+        if len(rows) <= _FEW:
+            self._maps.append(KernelFeatures(rows, rng))
         # Fewer rows than columns say nothing of how these are correlated.
         if 1 < rows.shape[1] <= min(MAX_COLUMNS, len(rows) - 1):
             self._maps.append(KernelFeatures(rows, rng, is_whitened=True, width=_NARROW))

@@ -5,7 +5,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from scipy.special import expit
+from scipy.special import expit, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from fewratio.core.draws import deal
@@ -48,13 +48,28 @@ class KernelFeatures:
         Whether to whiten the columns.
     width : float
         The width of the kernels in median distances between the centres.
+    is_ranked : bool
+        Whether columns are replaced by the normal scores of their ranks, so that far values do not set the unit.
     """
 
-    def __init__(self, rows: Floats, rng: np.random.Generator, is_whitened: bool = False, width: float = 1.0) -> None:
+    def __init__(
+        self,
+        rows: Floats,
+        rng: np.random.Generator,
+        is_whitened: bool = False,
+        width: float = 1.0,
+        is_ranked: bool = False,
+    ) -> None:
         # The number of columns counts, and a constant one says nothing; one must be left.
         self._varies = rows.max(0) > rows.min(0)
         self._varies[0] |= not self._varies.any()
         varying = rows.compress(self._varies, axis=1)
+        self._scores: list[tuple[Floats, Floats]] = []
+        if is_ranked:
+            for column in varying.T:
+                values, counts = np.unique(column, return_counts=True)
+                self._scores.append((values, ndtri((counts.cumsum() - counts / 2) / len(column))))
+            varying = self._rank(varying)
         # A single far value moves the mean.
         self._scaling = ColumnScaling(np.median(varying, axis=0), column_scaling([varying])[1])
         self._whitening: Floats | None = None
@@ -89,8 +104,14 @@ class KernelFeatures:
         norms = (np.square(rows).mean(1, keepdims=True) - 1) * (_OF_NORM * n_columns) ** 0.5
         return columns, norms, self._kernel(rows)
 
+    def _rank(self, varying: Floats) -> Floats:
+        """Give the normal scores of columns that vary, or these if they are not to be ranked."""
+        if not self._scores:
+            return varying
+        return np.stack([np.interp(each, *known) for each, known in zip(varying.T, self._scores, strict=True)], axis=1)
+
     def _standardise(self, X: Floats) -> Floats:
-        rows = self._scaling(X.compress(self._varies, axis=1)).clip(-_FARTHEST, _FARTHEST)
+        rows = self._scaling(self._rank(X.compress(self._varies, axis=1))).clip(-_FARTHEST, _FARTHEST)
         return rows if self._whitening is None else rows @ self._whitening
 
     def _kernel(self, rows: Floats) -> Floats:
