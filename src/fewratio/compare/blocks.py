@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count
 from fewratio.data.pairs import find_shared_names, read_labels
@@ -47,13 +48,19 @@ def describe_pairs(result: Any) -> str:
     return f"{write_count(len(result.paired_rows[0]), 'pair')}{by}{left}"
 
 
-def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, str]) -> None:
+def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], order: Numbers, names: tuple[str, str]) -> None:
     """Warn where rows occur several times in their sample that would not by chance.
 
     The test takes rows as independent. Where columns have few values equal rows are no surprise, but then the two
-    samples have rows in common, too, and different rows of a sample agree in any single column.
+    samples have rows in common, too, and different rows of a sample agree in any single column. Equal rows are
+    neighbours in ``order``, as in that of `row_order`.
     """
-    _, numbers = np.unique(rows, axis=0, return_inverse=True)
+    numbers, last = np.zeros(len(rows), dtype=np.intp), 0
+    for block in row_blocks(len(rows) - 1, rows.shape[1]):
+        near = order[block.start : block.stop + 1]
+        part = rows[near]
+        numbers[near[1:]] = last + (part[1:] != part[:-1]).any(1).cumsum()
+        last = numbers[near[-1]]
     counts = [np.bincount(numbers[sample], minlength=numbers.max() + 1) for sample in (is_first, ~is_first)]
     in_common = float(counts[0] @ counts[1]) / (counts[0].sum() * counts[1].sum())
     for count, sample, name in zip(counts, (is_first, ~is_first), names, strict=True):
@@ -61,7 +68,7 @@ def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], names: tuple[str, 
         n_copies = n_rows - n_different
         if n_copies < max(_N_COPIES, _SHARE * n_rows) or n_different < 2:
             continue
-        different = np.unique(rows[sample], axis=0)
+        different = rows[sample][np.unique(numbers[sample], return_index=True)[1]]
         agreeing = min(_equal_pairs(np.unique(column, return_counts=True)[1]) for column in different.T)
         if _equal_pairs(count) > _IMPLAUSIBLE * max(in_common, agreeing):
             warnings.warn(

@@ -13,6 +13,7 @@ from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies
 from fewratio.compare.columns import ColumnDifference, Relation, describe_columns, describe_relations
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit
 from fewratio.core.arguments import as_names
+from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import quote_list, write_count, write_limit, write_list
@@ -435,7 +436,8 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
     _, for_rows, for_folds, for_permutations = np.random.default_rng(seed).spawn(4)
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
-    used = select_rows(pooled, is_first, for_rows, None if pairs is None else numbers)
+    order = row_order(pooled)
+    used = select_rows(pooled, is_first, for_rows, None if pairs is None else numbers, order)
     rows, marks = pooled[used], is_first[used]
     check_squares(rows)
     model: Model
@@ -447,7 +449,7 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
         model = EstimatorModel(estimator, rows, marks, alpha)
     test = None
     if n_permutations:
-        test = _run_test(samples, pooled, is_first, numbers, n_permutations, for_permutations, tested, progress)
+        test = _run_test(samples, pooled, is_first, order, numbers, n_permutations, for_permutations, tested, progress)
     found = cross_fit(model, pooled, is_first, used, numbers, alpha, for_folds)
     called = " and ".join(table.name for table in samples.tables)
     check_finite_result(f"The divergence of {called}", found.divergence)
@@ -479,6 +481,7 @@ def _run_test(
     samples: inputs.Samples,
     rows: Floats,
     marks: NDArray[np.bool_],
+    order: Numbers,
     blocks: Numbers | None,
     n_permutations: int,
     rng: np.random.Generator,
@@ -488,7 +491,7 @@ def _run_test(
     """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
     columns = [place for _, place in samples.columns.values()]
     if blocks is None and len(columns) > 1:
-        warn_of_copies(rows, marks, (samples.tables[0].name, samples.tables[1].name))
+        warn_of_copies(rows, marks, order, (samples.tables[0].name, samples.tables[1].name))
     exchange, _ = make_exchange(marks, blocks)
     smallest = exchange.smallest_p_value(n_permutations)
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):
@@ -508,6 +511,7 @@ def _run_test(
             n_permutations,
             rng,
             blocks=blocks,
+            order=order,
             levels={list(samples.columns).index(label): codes for label, codes in samples.category_codes.items()},
             estimator=estimator,
             report=report,

@@ -43,6 +43,8 @@ _FAR = 2.5
 _OF_SMALLER, _MAX_UNITS, _MAX_VALUES, _MIN_UNITS = 1_000, 10_000, 2**23, 200
 # Kernels use so many rows, and are approximated from the kernels with so many of them (Nystrom).
 _MAX_KERNEL_ROWS, _MAX_CENTRES = 10_000, 500
+# Ranks of many rows are interpolated between so many.
+_KNOTS = 1_000
 # The ratio's kernel: its width in median distances, and its regulariser.
 _WIDTH, _REG = 0.5, 0.01
 # The regulariser of the discriminant, for as many features as units.
@@ -98,14 +100,18 @@ class TwoSampleTest:
 
 
 def select_rows(
-    rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator, pairs: Numbers | None = None
+    rows: Floats,
+    is_first: NDArray[np.bool_],
+    rng: np.random.Generator,
+    pairs: Numbers | None = None,
+    order: Numbers | None = None,
 ) -> Numbers:
     """Select the rows to test with: all of them, or a random part of either sample, or of the pairs, if there are many.
 
     Their order, and which are drawn, depends on the values alone: not on the order of rows and columns, on units, or on
     which sample is called the first.
     """
-    most, order = _most_units(rows), row_order(rows)
+    most, order = _most_units(rows), row_order(rows) if order is None else order
     if len(order) <= most:
         return order
     if pairs is not None:
@@ -170,22 +176,28 @@ class _Units(NamedTuple):
 
     @classmethod
     def of(
-        cls, rows: Floats, is_first: NDArray[np.bool_], blocks: Numbers | None, rng: np.random.Generator
+        cls,
+        rows: Floats,
+        is_first: NDArray[np.bool_],
+        blocks: Numbers | None,
+        rng: np.random.Generator,
+        order: Numbers | None = None,
     ) -> "_Units":
         """Make units of all rows, or of nearly all: of many rows, groups of one size that are made by chance.
 
         Only the labels and chance say what is in a group, so groups are as exchangeable as rows are. Their size is set
         by the smaller sample; what is left over is not used. Nothing depends on the order of rows, columns or samples.
         """
+        order = row_order(rows) if order is None else order
         if blocks is not None:
             is_paired = (np.bincount(blocks, is_first) == 1).all() and (np.bincount(blocks) == 2).all()
-            used = select_rows(rows, is_first, rng, blocks if is_paired else None)
+            used = select_rows(rows, is_first, rng, blocks if is_paired else None, order)
             marks = mark_smaller(is_first[used])
             exchange, unit = make_exchange(marks, blocks[used])
             order = np.argsort(unit, kind="stable")
             starts = np.searchsorted(unit[order], np.arange(unit.max() + 1))
             return cls(used[order], starts, marks[order][starts], exchange)
-        most, order = _most_units(rows), row_order(rows)
+        most = _most_units(rows)
         samples = _split_rows(order, is_first)
         size = max(1, len(samples[0]) // min(_OF_SMALLER, most // 2))
         n_small = min(len(samples[0]) // size, most // 2)
@@ -242,6 +254,7 @@ def two_sample_test(
     *,
     blocks: Numbers | None = None,
     levels: Mapping[int, Numbers] | None = None,
+    order: Numbers | None = None,
     estimator: RatioEstimator | None = None,
     report: OnStep = lambda step, loss: None,
     with_contributions: bool = True,
@@ -269,6 +282,8 @@ def two_sample_test(
         Blocks of rows, see `make_exchange`.
     levels : mapping of int to int ndarray of shape (n,), optional
         Of columns that are categories, by their numbers, the number of each row's category; -1 for what is missing.
+    order : int ndarray of shape (n,), optional
+        `row_order`, where it is known.
     estimator : RatioEstimator, optional
         Its divergence becomes one more statistic, which counts as much as all others together.
     report : callable
@@ -276,7 +291,7 @@ def two_sample_test(
     with_contributions : bool
         Whether to compute `column_contributions`, which takes longer than the test if there are few rows.
     """
-    units = _Units.of(rows, is_first, blocks, rng)
+    units = _Units.of(rows, is_first, blocks, rng, order)
     in_kernels, kept = units.some(_MAX_KERNEL_ROWS)
     statistics = _Statistics.of(rows, columns, levels or {}, units, in_kernels, kept, rng)
     exchange, n_units = units.exchange, len(units.starts)
@@ -617,7 +632,8 @@ def _rank(values: Floats, kept: Numbers) -> tuple[Floats, Floats]:
     ranks = (rankdata(some) - 0.5) / len(some)
     if len(some) < len(values):
         known, first = np.unique(some, return_index=True)
-        ranks = np.interp(values, known, ranks[first])
+        step = len(known) // _KNOTS + 1
+        ranks = np.interp(values, known[::step], ranks[first][::step])
     return ranks, ndtri(ranks)
 
 
