@@ -322,7 +322,7 @@ def test_an_array_that_numpy_cannot_read_is_refused():
     [
         (["x", "y"], "text"),
         ([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1)], "dates"),
-        ([datetime.timedelta(1), datetime.timedelta(2)], "dates"),
+        ([datetime.timedelta(1), datetime.timedelta(2)], "durations"),
         ([[1], [2]], "nested values"),
     ],
 )
@@ -360,7 +360,7 @@ def test_only_the_first_few_columns_are_listed():
         (np.array([["a"]]), "column 0 (text)"),
         (pd.DataFrame({"odd": np.array([1, "2"], dtype=object)}), "'odd' (text)"),
         (np.zeros((2, 1), dtype="M8[s]"), "column 0 (dates)"),
-        ([[1, np.timedelta64(1, "s")]], "column 1 (dates)"),
+        ([[1, np.timedelta64(1, "s")]], "column 1 (durations)"),
         ([[1, object()]], "column 1 (type object)"),
         (pd.DataFrame({"odd": pd.period_range("2020", periods=2)}), "'odd' (dates)"),
     ],
