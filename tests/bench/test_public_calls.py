@@ -53,8 +53,7 @@ def test_divergences_of_fits_give_the_benchmarks_auc(problem, method):
     evaluation = verdict.trial.evaluations["target"]
     support = evaluation.episode.support
     divergences = [
-        estimator.fit(nu.numpy(), de.numpy()).divergence()
-        for nu, de in zip(support.nu, support.de, strict=True)
+        estimator.fit(nu.numpy(), de.numpy()).divergence() for nu, de in zip(support.nu, support.de, strict=True)
     ]
     # The benchmark works in float32.
     np.testing.assert_allclose(verdict.judgement.divergence.numpy(), divergences, atol=1e-4)
