@@ -82,7 +82,8 @@ def test_both_halves_are_of_one_run_with_the_same_rivals(measured):
     from records import records
 
     found = records("halves")
-    assert len({(each["commit"], each["seed"], each["quick"]) for each in found}) == 1
+    for answer in {each["answer"] for each in found}:
+        assert len({(each["commit"], each["seed"], each["quick"]) for each in found if each["answer"] == answer}) == 1
     for table in {each["table"] for each in found} - {"annotated series", "weighting"}:
         names = ("method", "estimator", "normals", "rows", "rows_nu")
         development, test = (
