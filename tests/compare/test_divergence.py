@@ -129,6 +129,7 @@ def test_divergence_and_limit_come_near_the_truth_from_below(shift, truth):
     assert limits.mean() > truth / 4 or not shift
 
 
+@pytest.mark.slow
 def test_there_is_hardly_a_divergence_where_nothing_differs():
     for n, most in ((5, 0.06), (10, 0.04), (30, 0.015)):
         assert np.mean([compared(*samples(seed, n, n, d=5)).divergence for seed in range(20)]) < most
