@@ -129,7 +129,7 @@ def test_a_model_is_learned_saved_sent_and_judges_new_sensors(page_of, tables, t
         assert later.is_visible()
         panel.locator("input[accept='.zip']").set_input_files(tables / "zipped.zip")
         run(panel)
-        learned = "Learned from 40 datasets, 800 rows. 4 columns: 3 numbers, 1 left out (reading: id)."
+        learned = "Learned from 40 datasets, 800 rows. 4 columns: 3 numbers, 1 left out (row: id)."
         panel.get_by_text(learned).wait_for()
         assert later.count() == 0
         with page.expect_download() as download:
@@ -254,7 +254,7 @@ def test_a_file_that_is_refused_is_said_in_its_place_until_another_is_chosen(pag
     wrong = {
         "virus.exe": (b"MZ", "file 'virus.exe' is of a kind that is not taken; expected a table"),
         "<b>.csv": (b"", "file '_b_.csv' cannot be read (it is empty)"),
-        "Größe.csv": ("Größe\n1\n".encode("cp1252"), "Save it as UTF-8: in Excel as 'CSV UTF-8'"),
+        "Größe.csv": ("Größe\n1\n".encode() + b"\xe4\n", "Save it again as UTF-8: in Excel as 'CSV UTF-8'"),
         "torn.csv": (b"a,b\n1,2\n3\n", "file 'torn.csv' cannot be read (line 1 has 2 fields but line 3 has 1"),
     }
     with page_of(may_say="422") as (_, panel):

@@ -15,7 +15,7 @@ def frame(n, seed):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
-            "name": [f"</script>{HOSTILE}{row}" for row in range(n)],
+            "name": [f"</script>{HOSTILE}{seed} {row}" for row in range(n)],
             HOSTILE: rng.normal(seed, 1, n),
             "a.b['c']": rng.choice(["<img src=x onerror=alert(1)>", "b", None], n),
             "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D"),

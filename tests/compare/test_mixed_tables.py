@@ -285,6 +285,8 @@ def test_a_changed_relation_is_named_with_both_correlations():
     assert found.relations[0].second < -0.7
     assert list(found.to_dict()["relations"][0]["columns"]) == ["a", "c"]
     assert "a and c are related differently, rank correlation 0." in found.to_html()
+    # No linear function of the columns sees it.
+    assert [column.contribution for column in found.columns] == [None] * 4
     same = compare_datasets(tables[0][:40], tables[0][40:], random_state=0)
     assert same.relations == []
 
@@ -368,3 +370,14 @@ def test_a_difference_in_rare_categories_is_said_not_to_be_seen_by_the_model():
     found = compare_datasets(*tables, random_state=0)
     assert found.p_value == 0.001
     assert "rare values of plane, which the model pools" in found.caution
+
+
+def test_a_column_that_differs_alone_is_a_hint_where_the_test_finds_nothing():
+    found = None
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        A, B = rng.normal(size=(30, 1)), rng.normal(size=(30, 1))
+        found = compare_datasets(A, B, n_permutations=199, random_state=0)
+        if found.p_value > 0.05 >= found.columns[0].p_value:
+            break
+    assert "0 would count as different alone" in found.caution

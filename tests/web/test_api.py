@@ -94,7 +94,7 @@ NOT_IN_PYTHON = {"names", "explanations", "row_names"}
 )
 def test_the_python_lines_give_the_same_result(client, folder, capsys, verb, with_model):
     is_folder = verb in ("compare-all", "judge", "train")
-    inputs, columns = INPUTS[verb], {"drop": ["reading" if is_folder else "ash"]} if verb != "changes" else {}
+    inputs, columns = INPUTS[verb], {"drop": ["row" if is_folder else "ash"]} if verb != "changes" else {}
     options = {"seed": 3, **({"contamination": 0.2} if verb == "outliers" else {}), **columns}
     if with_model:
         trained = client.run("train", INPUTS["train"])

@@ -16,6 +16,8 @@ from fewratio.estimators.samples import Samples
 
 # Fisher's test of two correlations needs so many rows; a correlation of 1 counts as this one.
 _LEAST_ROWS, _PERFECT = 5, 1 - 1e-6
+# Correlations that are nearer to each other are called the same, however many rows there are.
+_LEAST_CHANGE = 0.05
 # How the share of pooled categories is written; and the share from which on they are what matters.
 _OTHER, _MOST = "other ", 0.5
 
@@ -157,6 +159,8 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
         first, second = (float(np.corrcoef(*map(rankdata, side))[0, 1]) for side in sides)
         angles = np.arctanh(np.clip([first, second], -_PERFECT, _PERFECT))
         error = sum(1 / (len(side[0]) - 3) for side in sides) ** 0.5
+        if abs(first - second) < _LEAST_CHANGE:
+            continue
         p_value = max(2 * len(pairs) * float(ndtr(-abs(angles[0] - angles[1]) / error)), float(p_values[place]))
         if p_value <= level:
             found[names] = Relation(names, first, second, p_value)

@@ -282,8 +282,12 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield f"together    {relation.text}"
     if len(result.relations) > _RELATIONS:
         yield f"            and {len(result.relations) - _RELATIONS} more pairs; --json gives all"
-    if result.p_value is None or result.p_value <= LEVEL:
-        yield from _typical(result, [str(each.column) for each in result.columns], tables)
+    # Where the divergence is 0 all ratios are 1: no row is more typical than another.
+    if (result.p_value is None or result.p_value <= LEVEL) and result.divergence > 0:
+        related = [str(name) for relation in result.relations[:1] for name in relation.columns] if not named else []
+        yield from _typical(
+            result, list(dict.fromkeys([*related, *(str(each.column) for each in result.columns)])), tables
+        )
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
@@ -297,7 +301,8 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     has_gaps = any(each.missing_first or each.missing_second for each in named[: frame.SHOWN])
     cells = [("", *result.names, *(("missing",) * has_gaps), "effect", *(("p", "contribution") if tested else ()))]
     for each in named[: frame.SHOWN]:
-        test = () if each.p_value is None else (f"{each.p_value:.3g}", f"{each.contribution:.0%}")
+        part = "" if each.contribution is None else f"{each.contribution:.0%}"
+        test = () if each.p_value is None else (f"{each.p_value:.3g}", part)
         gaps = (f"{each.missing_first:.0%} / {each.missing_second:.0%}",) * has_gaps
         cells.append((str(each.column), each.first, each.second, *gaps, write_effect(each.effect), *test))
     yield from frame.align_columns(cells)

@@ -183,6 +183,13 @@ class ComparisonResult(Reported):
                 "The model separates rows that it was not fitted to, but the test finds no difference: its statistics "
                 "do not look for one of this kind, or it is chance."
             )
+        if self.p_value is not None and self.p_value > LEVEL:
+            alone = [str(each.column) for each in self.columns if (each.p_value or 0) <= LEVEL]
+            if alone:
+                said.append(
+                    f"{write_list(alone)} would count as different alone, but the test of all kinds of differences "
+                    "together finds none: take it as a hint."
+                )
         return " ".join(said) or None
 
     @property
@@ -227,8 +234,14 @@ class ComparisonResult(Reported):
         nothing = [None] * len(self.samples.columns)
         if self._test is None:
             return describe_columns(self.samples, nothing, nothing)
-        found = self._test.column_p_values, self._test.column_contributions
-        return describe_columns(self.samples, *(each.tolist() for each in found))
+        # A linear function of the columns divides the difference; where that does not see it, nothing is divided.
+        contributions = self._test.column_contributions.tolist() if self._is_linear else nothing
+        return describe_columns(self.samples, self._test.column_p_values.tolist(), contributions)
+
+    @property
+    def _is_linear(self) -> bool:
+        """Whether a linear function of the columns sees the difference."""
+        return self._test is not None and self._test.p_values["linear discriminant"] <= LEVEL
 
     @cached_property
     def relations(self) -> list[Relation]:
@@ -240,8 +253,7 @@ class ComparisonResult(Reported):
     @property
     def joint_columns(self) -> list[ColumnDifference]:
         """The columns that have a fifth or more of the joint difference, though they do not differ by themselves."""
-        # A linear function of the columns divides the difference; where that does not see it, nothing is divided.
-        if self._test is None or max(self._test.p_value, self._test.p_values["linear discriminant"]) > LEVEL:
+        if self.p_value is None or self.p_value > LEVEL:
             return []
         return [
             each for each in self.columns if (each.p_value or 0) > LEVEL and (each.contribution or 0) >= _LARGE_PART

@@ -175,7 +175,9 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
         effect = page.Number(each.effect or 0, write_effect(each.effect))
         test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
-        test += [] if each.contribution is None else [page.Number(each.contribution, f"{each.contribution:.0%}")]
+        if is_tested:
+            part = each.contribution
+            test.append(page.Number(part or 0, "" if part is None else f"{part:.0%}"))
         cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
         table.append([str(each.column), found.small_chart(result.names), *cells])
     left = len(result.columns) - len(shown)

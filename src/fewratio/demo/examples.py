@@ -66,7 +66,7 @@ def _write_sensors(folder: Path, seed: int) -> None:
         noise = rng.normal(0, [0.6, 0.5, 0.8], (n_rows, 3))
         values = np.array([20, 1.2, 50]) + offset + noise + load[:, None] * np.array([0.4, 0.8, -1.5])
         columns = dict(zip(("temperature", "current", "humidity"), values.T, strict=True))
-        _write(folder / name, {"reading": np.arange(1, n_rows + 1), **columns})
+        _write(folder / name, {"row": np.arange(1, n_rows + 1), **columns})
 
 
 def _write(path: Path, columns: dict[str, np.ndarray]) -> None:
