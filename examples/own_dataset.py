@@ -10,7 +10,7 @@ import numpy as np
 
 from fewratio import Collection
 from fewratio.data import Source, register_source
-from fewratio_bench import Experiment, Kernel, PairProblem, Panel, Protocol, make_table, run_experiment
+from fewratio_bench import Experiment, Kernel, PairProblem, Panel, Protocol, write_table, run_experiment
 
 
 def load_sensors() -> Collection:
@@ -35,7 +35,7 @@ def main() -> None:
     methods = (Kernel("RuLSIF", None), Kernel("RuLSIF, ratio clipped", None, clip="ratio"))
     experiment = Experiment("own-dataset", "Data of my own", (panel,), methods)
     run_experiment(experiment, args.results, n_splits=args.splits, device="cpu")
-    print(make_table(experiment, args.results))
+    print(write_table(experiment, args.results))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from fewratio_bench import EXPERIMENTS, Experiment, Kernel, Learned, Panel, make_table, run_experiment
+from fewratio_bench import EXPERIMENTS, Experiment, Kernel, Learned, Panel, write_table, run_experiment
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     panels = tuple(Panel(problem.data, (problem,), metric) for metric in ("squared_error", "regret"))
     experiment = Experiment("own-experiment", "Longer training", panels, (network, longer, Kernel("RuLSIF", None)))
     run_experiment(experiment, args.results, n_splits=args.splits, device="cpu")
-    print(make_table(experiment, args.results))
+    print(write_table(experiment, args.results))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from fewratio_bench import (
     Problem,
     Trial,
     Verdict,
-    make_table,
+    write_table,
     run_experiment,
 )
 
@@ -68,7 +68,7 @@ def main() -> None:
     panel = Panel(problem.data, (problem,), "auc")
     experiment = Experiment("own-method", "A method of my own", (panel,), (NearestSide(), kernel))
     run_experiment(experiment, args.results, n_splits=args.splits, device="cpu")
-    print(make_table(experiment, args.results))
+    print(write_table(experiment, args.results))
 
 
 if __name__ == "__main__":

@@ -7,4 +7,4 @@ from .methods.untrained import Kernel as Kernel
 from .problems import OutlierProblem as OutlierProblem, PairProblem as PairProblem, Problem as Problem, Trial as Trial
 from .run import run_experiment as run_experiment
 from .splits import Protocol as Protocol, Split as Split
-from .tables import make_table as make_table
+from .tables import write_table as write_table

@@ -208,6 +208,8 @@ def test_hostile_tables(client, app, what):
             "only NUL",
             "formulas",
             "half a surrogate",
+            # Read as Windows-1252, with a warning.
+            "bad UTF-8",
             "Parquet of one value a billion times",
             "numbers beyond bounds",
         )
