@@ -10,7 +10,7 @@ import numpy as np
 
 from fewratio import Collection
 from fewratio.data import Source, register_source
-from fewratio_bench import Experiment, Kernel, PairProblem, Panel, Protocol, write_table, run_experiment
+from fewratio_bench import Experiment, Kernel, PairProblem, Panel, Protocol, run_experiment, write_table
 
 
 def load_sensors() -> Collection:

@@ -9,7 +9,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from fewratio_bench import EXPERIMENTS, Experiment, Kernel, Learned, Panel, write_table, run_experiment
+from fewratio_bench import EXPERIMENTS, Experiment, Kernel, Learned, Panel, run_experiment, write_table
 
 
 def main() -> None:

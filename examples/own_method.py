@@ -25,8 +25,8 @@ from fewratio_bench import (
     Problem,
     Trial,
     Verdict,
-    write_table,
     run_experiment,
+    write_table,
 )
 
 
