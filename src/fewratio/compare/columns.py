@@ -44,7 +44,8 @@ class ColumnDifference(NamedTuple):
         The chance that any column differs as much if the samples are of one distribution: adjusted for the number of
         columns. None if there was no test.
     contribution : float or None
-        Its share of the joint difference; columns that carry the same information share it. None if there was no test.
+        Its share of the joint difference; columns that carry the same information share it. None if there was no test,
+        or if no linear function of the columns sees the difference: if only a relation changed, say.
     """
 
     column: str | int
@@ -144,23 +145,29 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
     level : float
         The largest p-value of a relation that is described.
     """
+    sizes = [table.n_rows for table in samples.tables]
+    if min(sizes) < _LEAST_ROWS:
+        return []
+    error = sum(1 / (n - 3) for n in sizes) ** 0.5
     columns, found = samples.columns, {}
     labels = list(columns)
+    ranks: dict[str | int, list[Floats]] = {}
     for place in np.flatnonzero(p_values <= level):
         names = labels[pairs[place, 0]], labels[pairs[place, 1]]
         described = [columns[name] for name in names]
         if names in found or any(column.kind in (CATEGORY, TIME) for column, _ in described):
             continue
-        sides = [[X.numbers[:, where.start] for _, where in described] for X in samples.tables]
-        if min(len(side[0]) for side in sides) < _LEAST_ROWS or any(
-            np.ptp(each) == 0 for side in sides for each in side
-        ):
+        for name, (_, where) in zip(names, described, strict=True):
+            if name not in ranks:
+                ranks[name] = [rankdata(X.numbers[:, where.start]) for X in samples.tables]
+        if any(np.ptp(each) == 0 for name in names for each in ranks[name]):
             continue
-        first, second = (float(np.corrcoef(*map(rankdata, side))[0, 1]) for side in sides)
-        angles = np.arctanh(np.clip([first, second], -_PERFECT, _PERFECT))
-        error = sum(1 / (len(side[0]) - 3) for side in sides) ** 0.5
+        first, second = (
+            float(np.corrcoef(*sides)[0, 1]) for sides in zip(*(ranks[name] for name in names), strict=True)
+        )
         if abs(first - second) < _LEAST_CHANGE:
             continue
+        angles = np.arctanh(np.clip([first, second], -_PERFECT, _PERFECT))
         p_value = max(2 * len(pairs) * float(ndtr(-abs(angles[0] - angles[1]) / error)), float(p_values[place]))
         if p_value <= level:
             found[names] = Relation(names, first, second, p_value)

@@ -400,9 +400,10 @@ def compare_datasets(
     Notes
     -----
     The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
-    The ratio of each row comes from fits to other rows (five folds); so does the choice among logistic regressions on
-    columns, whitened columns and Gaussian kernels with several penalties, and how much the ratio is drawn towards 1.
-    Divergence and `at_least` are those of these ratios (docs/guides/uncertainty.md says how often the limit held).
+    The ratio of each row comes from fits to other rows (five folds); so does the choice among logistic regressions
+    (on ranks, on whitened columns, with Gaussian kernels and several penalties), and how much the ratio is drawn
+    towards 1. Divergence and `at_least` are those of these ratios; docs/guides/uncertainty.md says how often the limit
+    held.
 
     Where both samples have 2,000 rows or more, the test permutes random groups of rows, about 1,000 of the smaller
     sample, and so uses nearly all rows (`n_tested`). The statistics of kernels use at most 10,000 rows
@@ -514,6 +515,7 @@ def _run_test(
             "to tell a difference from chance.",
             stacklevel=3,
         )
+    codes = samples.category_codes
     show = False if estimator is None and progress is None else progress
     with progress_bar(exchange.count_used(n_permutations), "permutations", show) as report:
         return two_sample_test(
@@ -524,7 +526,7 @@ def _run_test(
             rng,
             blocks=blocks,
             order=order,
-            levels={list(samples.columns).index(label): codes for label, codes in samples.category_codes.items()},
+            levels={n: codes[label] for n, label in enumerate(samples.columns) if label in codes},
             estimator=estimator,
             report=report,
         )

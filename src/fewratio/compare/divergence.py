@@ -23,7 +23,7 @@ _CS = 0.1, 1.0, 16.0
 _NARROW = 0.5
 # Up to so many rows, columns as they are make variants of their own.
 _FEW = 1_000
-_LEVEL = 0.95
+_CONFIDENCE = 0.95
 # A divergence up to this is 0.
 _ROUNDING = 1e-12
 
@@ -263,4 +263,4 @@ def _limit_below(ratios: Floats, is_first: NDArray[np.bool_], blocks: Numbers, a
         variance += (n_more * (wrong - mean) / (n_rows + n_more)) ** 2
         least_blocks = min(least_blocks, n_blocks)
     variance = (variance + float(sums @ sums)) * (least_blocks + 1) / least_blocks
-    return max(0.0, float(limit - stdtrit(least_blocks, _LEVEL) * variance**0.5))
+    return max(0.0, float(limit - stdtrit(least_blocks, _CONFIDENCE) * variance**0.5))

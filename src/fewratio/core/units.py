@@ -17,6 +17,8 @@ from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats
 
 _KEPT = 0.05, 0.95
+# Ranks are interpolated between so many values.
+_KNOTS = 1_000
 
 
 # Samples are iterables of Any: the checks of shapes in tests would else draw one, from the global random state.
@@ -109,6 +111,16 @@ def clip_far(values: Floats, n_deviations: float, middle: Floats | float = 0.0) 
     deviations = 1.4826 * np.median(np.abs(values - middle), axis=0)
     limits = n_deviations * np.where(deviations > 0, deviations, np.inf)
     return np.clip(values, middle - limits, middle + limits)
+
+
+def rank_knots(values: Floats) -> tuple[Floats, Floats]:
+    """Give values of a column and their ranks, between 0 and 1, from which those of others are interpolated.
+
+    Equal values have the mean of their ranks. Of many values, about a thousand are kept.
+    """
+    known, counts = np.unique(values, return_counts=True)
+    step = len(known) // _KNOTS + 1
+    return known[::step], ((counts.cumsum() - counts / 2) / len(values))[::step]
 
 
 def standardise(rows: Floats, columns: Sequence[slice]) -> Floats:

@@ -38,7 +38,7 @@ from fewratio.data.raw_table import RawTable
 from fewratio.errors import CollectionError, ParameterError, name_parameter
 
 ID, NAMES_DATASET, EMPTY, DROPPED, NOT_IN_ALL = "id", "names the dataset", "no values", "dropped", "not in all tables"
-# Of dates: that two tables came one after the other, or when rows came that are judged.
+# Why dates are left out: they say that one table came after the other, or when a row was recorded.
 ORDERS, DATED = "orders the tables", "date of a row"
 # A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
@@ -363,7 +363,7 @@ def _decide_category(
     are_names = max(map(len, tables)) >= _LEAST_DIFFERENT and all(map(are_different, tables))
     if may_be_id and (are_names or len(count) == count.total()):
         return Column(label, left_out=ID)
-    # Of two datasets nobody knows whether a column names them or was measured.
+    # With two datasets, nobody knows whether a column names them or was measured.
     if (
         may_be_id
         and len(tables) > 2

@@ -39,7 +39,7 @@ class Exchange:
 
     def is_enumerated(self, n_permutations: int) -> bool:
         """Return whether all permutations are taken: they cost no more than drawn ones would."""
-        # There are at least as many as units that can change. Of a million rows the number itself takes a minute.
+        # There are at least as many as units that can change. For a million rows the number itself takes a minute.
         most = n_permutations + 1
         if any(size > most and 0 < count < size for size, count in zip(self.sizes, self.counts, strict=True)):
             return False

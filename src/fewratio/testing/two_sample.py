@@ -17,7 +17,7 @@ from fewratio.core.blocks import BLOCK_VALUES, row_blocks
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.units import clip_far, standardise
+from fewratio.core.units import clip_far, rank_knots, standardise
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import OnStep
 from fewratio.testing.permutations import ROUNDING, Exchange, compute_divergences
@@ -43,8 +43,6 @@ _FAR = 2.5
 _OF_SMALLER, _MAX_UNITS, _MAX_VALUES, _MIN_UNITS = 1_000, 10_000, 2**23, 200
 # Kernels use so many rows, and are approximated from the kernels with so many of them (Nystrom).
 _MAX_KERNEL_ROWS, _MAX_CENTRES = 10_000, 500
-# Ranks of many rows are interpolated between so many.
-_KNOTS = 1_000
 # The ratio's kernel: its width in median distances, and its regulariser.
 _WIDTH, _REG = 0.5, 0.01
 # The regulariser of the discriminant, for as many features as units.
@@ -302,7 +300,8 @@ def two_sample_test(
     # A user's estimator may take long: smaller blocks, so that there is progress to see.
     most = BLOCK_VALUES if estimator is None else BLOCK_VALUES // 64
     step = max(1, most // max(n_units, statistics.n_features))
-    found, found_levels, observed, of_pairs = [], [], np.empty(0), np.empty(0)
+    found, found_columns, found_levels = [], [], []
+    observed, of_pairs = np.empty(0), np.empty(0)
     for start in range(0, total, step):
         n_block = min(step, total - start)
         members = exchange.draw(n_block, rng) if every is None else every[start : start + n_block]
@@ -314,12 +313,12 @@ def two_sample_test(
             values["estimator"] = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
         if start == 0:
             observed, of_pairs = of_columns[0], products[0]
-        values["any column"] = of_columns.max(1)
         found.append(np.stack(list(values.values()), axis=1))
+        found_columns.append(of_columns.max(1))
         found_levels.append(of_levels)
         report(start + n_block, None)
     values = dict(zip(values, np.concatenate(found).T, strict=True))
-    any_column, of_levels = values.pop("any column"), np.concatenate(found_levels)
+    any_column, of_levels = np.concatenate(found_columns), np.concatenate(found_levels)
     if of_levels.shape[1]:
         tails = np.stack([_tails(each, is_enumerated) for each in of_levels.T], axis=1)
         values["categories"] = np.log10((1 / tails).mean(1))
@@ -501,7 +500,7 @@ class _Statistics:
             x = 2 * ranks - 1
             square = x * x
             features = _standardise(np.stack([(5 * square - 3) * x, (35 * square - 30) * square], axis=1))
-            # Of two values, any function says the same.
+            # A column of two values has the same difference whatever function is taken of it.
             low, high = part.min(1, keepdims=True), part.max(1, keepdims=True)
             has_two = ((part == low) | (part == high)).all(1)
             shape[place] = np.where(has_two[:, None, None], 0, units.sum_rows(features))
@@ -628,12 +627,8 @@ def _invert(deviations: Floats) -> Floats:
 
 def _rank(values: Floats, kept: Numbers) -> tuple[Floats, Floats]:
     """Give the ranks of values, between 0 and 1, and their normal scores; of many, by interpolation between some."""
-    some = values[kept]
-    ranks = (rankdata(some) - 0.5) / len(some)
-    if len(some) < len(values):
-        known, first = np.unique(some, return_index=True)
-        step = len(known) // _KNOTS + 1
-        ranks = np.interp(values, known[::step], ranks[first][::step])
+    n = len(values)
+    ranks = (rankdata(values) - 0.5) / n if len(kept) == n else np.interp(values, *rank_knots(values[kept]))
     return ranks, ndtri(ranks)
 
 

@@ -26,8 +26,8 @@ _THIN_SIZE, _THIN_RATIO = 0.1, 0.1
 # Rows per sample that the ratio is fitted to: more cost much and gain little.
 _MAX_ROWS = 5_000
 _N_FOLDS = 3
-# When weighting is worth it: standard errors of the held-out gain, and rows left. Chosen on the tables of the
-# development half (benchmarks/answers.py --only weighting; docs/decisions/0013).
+# Weighting pays if the held-out gain has so many standard errors, and if so many rows are left. Chosen on the tables of
+# the development half (benchmarks/answers.py --only weighting; docs/decisions/0013).
 _LEAST_ERRORS, _LEAST_SIZE = 2.0, 50
 
 

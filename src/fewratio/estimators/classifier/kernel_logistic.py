@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from fewratio.core.draws import deal
 from fewratio.core.kernels import check_squares, distances_within, gaussian_kernel, median_width
 from fewratio.core.shapes import Floats
-from fewratio.core.units import ColumnScaling, column_scaling
+from fewratio.core.units import ColumnScaling, column_scaling, rank_knots
 
 # Values beyond so many deviations count as that many.
 _FARTHEST = 5.0
@@ -19,8 +19,6 @@ _FARTHEST = 5.0
 # and the tables of the development half (benchmarks/answers.py --only prior tables), without a record of the search.
 _OF_COLUMNS, _OF_NORM, _OF_KERNEL = 0.5, 0.03, 4.0
 _N_CENTRES = 100
-# Normal scores are interpolated between so many values.
-_KNOTS = 1_000
 # More columns than that have no weights of their own: they act through the kernel.
 MAX_COLUMNS = 200
 _JITTER = 1e-6
@@ -69,10 +67,8 @@ class KernelFeatures:
         self._scores: list[tuple[Floats, Floats]] = []
         if is_ranked:
             for column in varying.T:
-                values, counts = np.unique(column, return_counts=True)
-                step = len(values) // _KNOTS + 1
-                scores = ndtri((counts.cumsum() - counts / 2) / len(column))
-                self._scores.append((values[::step], scores[::step]))
+                values, ranks = rank_knots(column)
+                self._scores.append((values, ndtri(ranks)))
             varying = self._rank(varying)
         # A single far value moves the mean.
         self._scaling = ColumnScaling(np.median(varying, axis=0), column_scaling([varying])[1])
