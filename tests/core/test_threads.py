@@ -4,7 +4,12 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
+
+from fewratio.core.threads import n_threads
+from fewratio.estimators.classifier.kernel_logistic import fit_logistic
 
 PROGRAM = """
 from threading import Event, Thread
@@ -45,3 +50,18 @@ def test_the_limit_is_lifted_when_the_last_of_several_threads_leaves():
         pytest.skip("linear algebra has one thread here")
     # Alone, in, in, the first has left, both have; after an error.
     assert found == [found[0], "1", "1", "1", found[0], found[0]]
+
+
+def test_the_small_products_of_a_logistic_regression_use_one_thread():
+    found = []
+
+    class Weights(np.ndarray):
+        def __matmul__(self, other):
+            found.append(n_threads())
+            return np.asarray(self) @ other
+
+    with threadpool_limits(2, "blas"):
+        fit_logistic(1.0, np.eye(4), np.array([1.0, 1, -1, -1]), np.ones(4).view(Weights))
+        found.append(n_threads())
+    assert found[-1] == 2
+    assert set(found[:-1]) == {1}

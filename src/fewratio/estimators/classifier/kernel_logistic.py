@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from fewratio.core.draws import deal
 from fewratio.core.kernels import check_squares, distances_within, gaussian_kernel, median_width
 from fewratio.core.shapes import Floats
+from fewratio.core.threads import one_thread
 from fewratio.core.units import ColumnScaling, column_scaling, rank_knots
 
 # Values beyond so many deviations count as that many.
@@ -199,6 +200,7 @@ def balance(is_first: NDArray[np.bool_]) -> Floats:
     return np.where(is_first, together / n_first, together / n_second)
 
 
+@one_thread()
 def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
     """Give the coefficients of a logistic regression; that of the last feature, which is 1, has no penalty.
 
