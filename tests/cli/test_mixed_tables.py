@@ -103,7 +103,10 @@ def test_a_model_is_trained_on_such_tables_and_used(folder, tmp_path):
     train = ("train", "sites", "--decimal", ",", "-o", model, "--scale", "columns")
     done = run(folder, *train)
     assert done.exit_code == 0, done.output
-    assert "2 left out (code: id, lot: names the dataset)" in done.stdout
+    left_out = "3 left out (code: id, day: date of a row, lot: names the dataset)"
+    assert left_out in done.stdout
+    assert left_out in run(folder, "info", model).stdout
+    assert left_out in run(folder, "compare", "a.csv", "b.csv", "-m", model, "--permutations", "0").stdout
     assert len(answer(folder, "ratio", "a.csv", "b.csv", "rows.csv", "-m", model)["ratio"]) == 22
     assert "--drop is given, but a model has learned" in refusal(
         folder, "compare", "a.csv", "b.csv", "-m", model, "--drop", "size"

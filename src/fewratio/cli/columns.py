@@ -87,7 +87,7 @@ def _judge_together(
     if not encoding.features or (len(raws) != 2 and not is_folder):
         return encoding, {}
     tables = [encoding.encode(raw) for raw in raws]
-    encoding, tables = leave_out_dates(encoding, tables, [table.numbers for table in tables], rules.keep, is_batch)
+    encoding, tables = leave_out_dates(encoding, tables, rules.keep, is_folder or is_batch)
     found = [] if is_folder else Samples(encoding, tables, tuple(raws)).non_overlapping
     return encoding, {str(each.column): each.describe(names) for each in found}
 

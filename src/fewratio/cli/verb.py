@@ -268,7 +268,7 @@ COLUMN_USES = (
     _name_columns("drop", "Columns not to use.", "do not use"),
     _name_columns(
         "keep",
-        "Columns to use although they look like ids, or are dates that say which table came first.",
+        "Columns to use although they look like ids, or are dates that would be left out.",
         "use anyway",
     ),
     Field("id", "The column that names the rows.", label="names the rows"),

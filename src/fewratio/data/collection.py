@@ -363,7 +363,7 @@ def _encode_tables(
     if encoding is None:
         return None, encoded
     if rules.encoding is None:
-        encoding, encoded = leave_out_dates(encoding, encoded, _rows(encoded, parts), rules.keep)
+        encoding, encoded = leave_out_dates(encoding, encoded, rules.keep, all_dates=True)
         constant = [name for name in find_constant(encoding, _rows(encoded, parts)) if name not in rules.keep]
         if constant:
             found = f"Each dataset has one value in {quote_list(constant)}, so it separates the datasets by itself"

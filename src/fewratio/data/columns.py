@@ -64,7 +64,7 @@ class ColumnOptions(TypedDict, total=False):
     drop : str or sequence of str
         Columns not to use.
     keep : str or sequence of str
-        Columns to use although they look like ids, or are dates that say which table came first.
+        Columns to use although they look like ids, or are dates that would be left out.
     id : str
         The column that names the rows.
     categorical : str or sequence of str

@@ -158,6 +158,12 @@ class Encoding:
         return {name: slice(*ends) for name, *ends in zip(self.names, [0, *ends], ends, strict=False)}
 
     @property
+    def guessed(self) -> dict[str, str]:
+        """Why columns are left out although nobody said so."""
+        found = {column.name: column.left_out for column in self.columns if column.left_out is not None}
+        return {name: why for name, why in found.items() if why not in (DROPPED, NOT_IN_ALL)}
+
+    @property
     def is_identity(self) -> bool:
         """Whether tables of numbers stay as they are."""
         return all(column.left_out is None and column.feature_names == (column.name,) for column in self.columns)
@@ -324,22 +330,21 @@ def encode_together(
         encoded = [Table(raw.to_floats(), names, raw.name, raw.index) for raw in chosen]
         return None if names is None else Encoding.of_numbers(names, len(names)), encoded
     encoding = Encoding.learn(raws, rules, parts)
-    guessed = {column.name: column.left_out for column in encoding.columns if column.left_out is not None}
-    warn_of_left_out(
-        {name: why for name, why in guessed.items() if name != rules.id and why not in (DROPPED, NOT_IN_ALL)}
-    )
+    warn_of_left_out({name: why for name, why in encoding.guessed.items() if name != rules.id})
     return encoding, [encoding.encode(raw) for raw in raws]
 
 
-def warn_of_left_out(reasons: Mapping[str, str]) -> None:
-    """Warn of columns that are left out although nobody said so, with the reasons."""
+def warn_of_left_out(reasons: Mapping[str, str], learned_from: str | None = None) -> None:
+    """Warn of columns that are left out although nobody said so, with the reasons, or as in what was learned from."""
     if not reasons:
         return
     # Columns of other kinds, such as nested ones, cannot be used at all.
     usable = [name for name, why in reasons.items() if why.startswith((ID, NAMES_DATASET, ORDERS, DATED))]
     use = name_parameter("keep", ",".join(usable), f"keep={usable!r}")
     columns = write_list(f"{name!r} ({why})" for name, why in reasons.items())
-    warnings.warn(LeftOutWarning(f"Left out: {columns}.{f' To use them, choose {use}.' * bool(usable)}"), stacklevel=5)
+    advice = f". To use them, choose {use}." if usable and learned_from is None else "."
+    same = f", as in {learned_from}" if learned_from is not None else ""
+    warnings.warn(LeftOutWarning(f"Left out: {columns}{same}{advice}"), stacklevel=5)
 
 
 def align_names(raws: list[RawTable]) -> list[RawTable]:

@@ -4,7 +4,6 @@ A rule of one column sends each row to a table by its value: a split of the numb
 share of the rows that the best rule sends to their table, where each table counts half, is what the column separates.
 """
 
-import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -124,13 +123,12 @@ def find_non_overlapping(
 
 
 def leave_out_dates(
-    encoding: Encoding,
-    tables: list[Table],
-    samples: Sequence[NDArray[Any]],
-    keep: Collection[str],
-    all_dates: bool = False,
+    encoding: Encoding, tables: list[Table], keep: Collection[str], all_dates: bool = False
 ) -> tuple[Encoding, list[Table]]:
-    """Leave out dates that only say in which order samples came, after a warning, unless nothing would be left.
+    """Leave out dates, after a warning, unless nothing would be left.
+
+    Of two tables these are dates that only say which came first. What is judged by datasets or rows of the past came
+    after them, so that no date helps there.
 
     Parameters
     ----------
@@ -138,8 +136,6 @@ def leave_out_dates(
         What became of the columns.
     tables : list of Table
         Encoded.
-    samples : sequence of ndarray of shape (n, n_features)
-        The samples that the tables hold.
     keep : collection of str
         Columns that are used in any case.
     all_dates : bool
@@ -148,8 +144,8 @@ def leave_out_dates(
     found = {}
     for column in encoding.used:
         if column.kind == DATE and column.name not in keep:
-            values = [np.asarray(rows[:, encoding.places[column.name]]) for rows in samples]
-            ends = "" if all_dates else _describe_order(column, values, len(encoding.used))
+            place = encoding.places[column.name]
+            ends = "" if all_dates else _describe_order(column, [t.numbers[:, place] for t in tables], encoding)
             if ends is not None:
                 found[column.name] = f"{DATED if all_dates else ORDERS}{ends}"
     if len(found) == len(encoding.used):
@@ -158,20 +154,15 @@ def leave_out_dates(
     return leave_out_columns(encoding, tables, list(found), DATED if all_dates else ORDERS)
 
 
-def _describe_order(column: Column, samples: Sequence[NDArray[Any]], n_columns: int) -> str | None:
-    """Return the ranges of dates if those of no two samples overlap and chance does not explain it, else None."""
-    held = [column.decode(rows) for rows in samples]
-    if len(held) < 2 or not all(map(len, held)):
+def _describe_order(column: Column, samples: Sequence[NDArray[Any]], encoding: Encoding) -> str | None:
+    """Return the ranges of dates if those of two samples do not overlap and chance does not explain it, else None."""
+    held = sorted((column.decode(np.asarray(rows)) for rows in samples), key=lambda values: values.min(initial=np.inf))
+    if len(held) != 2 or not all(map(len, held)) or held[1].min() <= held[0].max():
         return None
-    ranges = sorted((float(values.min()), float(values.max())) for values in held)
-    if any(later[0] <= earlier[1] for earlier, later in itertools.pairwise(ranges)):
+    # Both orders, among all ways to deal the rows.
+    if math.log(2) - _log_choose(len(held[0]) + len(held[1]), len(held[0])) > math.log(_CHANCE / len(encoding.used)):
         return None
-    # All orders of the samples, among all ways to deal their rows.
-    log_deals = math.lgamma(sum(map(len, held)) + 1) - sum(math.lgamma(len(values) + 1) for values in held)
-    if math.lgamma(len(held) + 1) - log_deals > math.log(_CHANCE / n_columns):
-        return None
-    ends = [" to ".join(dict.fromkeys(map(column.write, each))) for each in ranges]
-    return f": {', then '.join(ends[:3])}{', ...' * (len(ends) > 3)}"
+    return f": {', then '.join(' to '.join(dict.fromkeys(map(column.write, (v.min(), v.max())))) for v in held)}"
 
 
 def find_constant(encoding: Encoding, samples: Sequence[NDArray[np.float64]]) -> list[str]:

@@ -193,9 +193,7 @@ def read_samples(
     samples = Samples(*estimator._read(tables, rules), tuple(tables.values()))
     if samples.encoding is None or estimator.has_sources:
         return samples
-    numbers = [table.numbers for table in samples.tables]
-    left = leave_out_dates(samples.encoding, samples.tables, numbers, rules.keep, not uses_dates)
-    return Samples(*left, samples.given)
+    return Samples(*leave_out_dates(samples.encoding, samples.tables, rules.keep, not uses_dates), samples.given)
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.data.columns import AS_GIVEN, ColumnRules
-from fewratio.data.encoding import Encoding
+from fewratio.data.encoding import Encoding, warn_of_left_out
 from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table
 from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter
@@ -98,13 +98,18 @@ class SourceEstimator(RatioEstimator):
         if columns is None:
             return super()._read(tables, rules)
         if rules.given:
-            given = ", ".join(name_parameter(name, "") for name in rules.given)
+            named = ", ".join(name_parameter(name, "") for name in rules.given)
             raise ParameterError(
-                f"{given} is given, but a model has learned what becomes of "
+                f"{named} is given, but a model has learned what becomes of "
                 "columns. Leave it out, or give it where the source collection is made."
             )
+        given = {name: X if isinstance(X, Table) else as_raw(X, name) for name, X in tables.items()}
+        if self.encoding_ is not None:
+            held = {label for X in given.values() if not isinstance(X, Table) for label in X.labels}
+            guessed = {name: why for name, why in self.encoding_.guessed.items() if name in held}
+            warn_of_left_out(guessed, learned_from=_SOURCES)
         opened: list[Table] = []
-        for name, X in tables.items():
+        for name, X in given.items():
             known = (opened[0].feature_names, opened[0].name) if opened else (None, "")
             opened.append(columns.encode(X, name, *known))
         return self.encoding_, opened

@@ -16,6 +16,7 @@ from fewratio.core.wording import write_count, write_list
 from fewratio.data.column_kinds import DATE, DURATION, NUMBER
 from fewratio.data.columns import ColumnOptions, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
+from fewratio.data.non_overlapping import leave_out_dates
 from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table
 from fewratio.errors import InputError, ParameterError, name_parameter
@@ -99,7 +100,10 @@ class SourceMap(Stored):
         if not isinstance(scale, str) or scale not in ("columns", "none"):
             found = f"{name_parameter('scale')} is {scale!r}"
             raise ParameterError(f"{found}; it must be 'columns' or 'none'. Choose one of them.")
-        encoding, (table,) = encode_together({"example": example}, ColumnRules.of(options))
+        rules = ColumnRules.of(options)
+        encoding, (table,) = encode_together({"example": example}, rules)
+        if encoding is not None and rules.encoding is None:
+            encoding, (table,) = leave_out_dates(encoding, [table], rules.keep, all_dates=True)
         rows = np.asarray(table.numbers, dtype=np.float64)
         if len(rows) < 2:
             raise InputError("example has one row, which says nothing of units; at least two are needed. Add some.")
