@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewratio import RuLSIF, compare_datasets
+from fewratio import InlierOutlierDetector, RuLSIF, compare_datasets
+from fewratio.core.wording import write_label
 from fewratio.data.collection import Collection
 from fewratio.data.columns import Column, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
@@ -307,7 +308,7 @@ def test_arrays_are_taken_as_they_are():
         ("paid", [77, 3, 12], False),
         ("n", ["ann", "bob", "cy", "cy"], False),
         ("n", ["ann", "bob", "cy", "dee"], True),
-        ("n", [*map(str, range(10)), *["0"] * 6], False),
+        ("n", [*"abcdefghij", *"aaaaaa"], False),
         ("n", ["ann", "bob", "bob", "ann"], False),
     ],
 )
@@ -429,8 +430,8 @@ def test_options_that_do_not_go_together():
         ColumnRules.of(dict(encoding=encoding, drop="p"))
     with pytest.raises(ParameterError, match="'p' is in categorical and in numeric"):
         ColumnRules.of(dict(categorical="p", numeric=["p"]))
-    with pytest.raises(ParameterError, match=r"keep is .3.; expected names"):
-        ColumnRules.of(dict(keep=[3]))
+    with pytest.raises(ParameterError, match=r"keep is .None.; expected names"):
+        ColumnRules.of(dict(keep=[None]))
     with pytest.raises(ParameterError, match="encoding is a str"):
         encode(pl.DataFrame({"p": [1.0]}), encoding="onehot")
     with pytest.raises(ParameterError, match="'missing' is no option for columns; those are columns, drop, keep"):
@@ -457,8 +458,10 @@ def test_another_collections_encoding(make):
         ({"name": ["a", "b", "c"], "user_id": [5, 1, 9]}, "no column is left to use: 'name' .id., 'user_id' .id."),
         ({"p": [None, None], "q": [None, None]}, "no column is left to use: 'p' .no values., 'q' .no values."),
         ({"p": [1.0, np.inf]}, r"column 'p' of A has 1 infinite value, the first at row 1 \(counting from 0\)"),
-        ({"p": [str(number) for number in range(30)] + ["oops"]}, "30 of its 31 .* is none is 'oops' at row 30"),
+        ({"p": [str(number) for number in range(30)] + ["oops"]}, "30 of its 31 .* other value is 'oops' at row 30"),
         ({"p": ["1,5", "2,25", "3"]}, "looks like decimal commas"),
+        ({"p": ["16.99 kg", "17.5 kg"]}, r"looks like numbers with the unit 'kg' \(such as '16.99 kg' at row 0"),
+        ({"p": ["5km/h", "12km/h", "12km/h"]}, "looks like numbers with the unit 'km/h'"),
     ],
 )
 def test_bad_columns_are_named(make, columns, found):
@@ -658,3 +661,70 @@ def test_an_option_of_the_shell_gets_the_name_that_python_has_for_it(option, adv
     rows = np.arange(6.0).reshape(3, 2)
     with pytest.raises(ParameterError, match=f"is no option for columns; .*{advice}"):
         compare_datasets(rows, rows, **option)
+
+
+_YEARS = {
+    "years": [1960, 1970, 1980],
+    "floats": [1960.0, 1970.0, 1980.0],
+    "numbers": [3, 1, 2],
+    "dates": pd.to_datetime(["1960-01-01", "1970-01-01", "1980-01-01"]),
+    "levels": pd.MultiIndex.from_tuples([("size", "mean"), ("size", "max"), ("n", "")]),
+    "mixed": ["size", 1970, 1980],
+}
+
+
+@pytest.mark.parametrize("labels", _YEARS.values(), ids=_YEARS)
+def test_labels_of_frames_are_names_whatever_their_type(labels):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 3)), columns=labels)
+    result = compare_datasets(frame, frame.iloc[:, ::-1], random_state=0)
+    assert result.p_value == 1
+    assert {column.column for column in result.columns} == {write_label(label) for label in labels}
+    detector = InlierOutlierDetector().fit(frame)
+    assert detector.score_samples(frame.iloc[:, ::-1]) == pytest.approx(detector.score_samples(frame))
+    with pytest.raises(CollectionError, match="other column names"):
+        compare_datasets(frame.iloc[:, :2], frame.iloc[:, 1:])
+    dropped = compare_datasets(frame, frame, drop=[labels[0]], random_state=0)
+    assert [column.left_out for column in dropped.encoding.columns] == ["dropped", None, None]
+
+
+def test_labels_of_frames_match_texts():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=["1960", "1970"])
+    other = frame.iloc[:, ::-1].rename(columns=int)
+    assert compare_datasets(frame, other, random_state=0).p_value == 1
+    assert write_label(("size", "mean")) == "size mean"
+    assert write_label(pd.Timestamp("1960-01-01")) == "1960-01-01"
+
+
+def test_frames_without_labels_match_by_position():
+    numbers = np.random.default_rng(0).normal(size=(9, 2))
+    frame = pd.DataFrame(numbers)
+    for one, other in [(frame, numbers), (frame, frame.set_axis(["p", "q"], axis=1)), (frame, frame)]:
+        assert compare_datasets(one, other, random_state=0).p_value == 1
+    # Numbers in another order are names.
+    assert compare_datasets(frame, frame[[1, 0]], random_state=0).p_value == 1
+    model = InlierOutlierDetector().fit(frame[[1, 0]])
+    assert model.score_samples(frame) == pytest.approx(model.score_samples(frame[[1, 0]]))
+
+
+def test_labels_of_the_same_text_are_refused():
+    with pytest.raises(InputError, match=r"A has columns that share a name \(1960 and '1960'\)"):
+        compare_datasets(pd.DataFrame([[1, 2]], columns=[1960, "1960"]), np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("texts", [["16.5", "-1e3", "8", "nan"], ["1", "2", "1", None]], ids=["different", "repeated"])
+def test_text_that_is_numbers_is_read_so_with_a_warning(make, texts):
+    table, numbers = make({"p": texts * 3}), make({"p": [float(text or "nan") for text in texts] * 3})
+    with pytest.warns(FewRatioWarning, match=r"'p' holds text in A, of .*read as numbers. .*categorical=\['p'\]"):
+        encoding, (encoded,) = encode(table)
+    expected, (plain,) = encode(numbers)
+    assert encoding == expected
+    assert encoded == plain
+    with pytest.warns(FewRatioWarning, match="holds text in B"):
+        assert encode(numbers, table)[0].columns[0].kind == "number"
+    assert encode(table, categorical="p")[0].columns[0].kind == "category"
+    assert encode(table, numeric="p")[0].columns[0].kind == "number"
+
+
+@pytest.mark.parametrize("texts", [["00123", "10115", "00123"], ["1_2", "1_3", "1_2"], ["4 m", "5 kg", "4 m"]])
+def test_text_that_only_looks_like_numbers_is_a_category(make, texts):
+    assert encode(make({"p": texts}))[0].columns[0].kind == "category"

@@ -144,7 +144,7 @@ def test_a_file_read_in_pieces_keeps_its_rows_in_order(tmp_path, end, outlier):
         ("1,2,3", "line 1 has 2 fields but line 402 has 3"),
         ("1", "line 1 has 2 fields but line 402 has 1"),
         ("1,x", "column 'q' of file 'a.csv' holds text, but 800 of its 801 different values are numbers"),
-        ("1,x", "the first that is none is 'x' at row 400"),
+        ("1,x", "the first other value is 'x' at row 400"),
         ("1,inf", "column 'q' of file 'a.csv' has 1 infinite value, the first at row 400"),
         ("é,2".encode() + b"\n1,\xff", "line 403 holds the byte 0xff"),
     ],

@@ -1,7 +1,7 @@
 """What a user gives besides tables, checked where it comes in: paths, seeds, numbers, names of columns."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from numbers import Integral, Real
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.shapes import Floats
+from fewratio.core.wording import write_label
 from fewratio.errors import InputError, ParameterError, name_parameter
 
 # What still fits a 32-bit index: a larger count would only run out of memory, or of time.
@@ -97,11 +98,11 @@ def check_finite_result(what: str, *values: Any) -> None:
 def as_names(argument: str, names: Any) -> tuple[str, ...]:
     """Give one name of a column, or several, as a tuple."""
     given = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else _as_tuple(names)
-    if not all(isinstance(name, str) for name in given):
+    if any(name is None or isinstance(name, bool | np.bool_) or not isinstance(name, Hashable) for name in given):
         raise ParameterError(
             f"{name_parameter(argument)} is {show_value(names)}; expected names of columns. Pass a list of strings."
         )
-    return given
+    return tuple(map(write_label, given))
 
 
 def show_value(value: Any) -> str:

@@ -15,6 +15,21 @@ def write_count(n: SupportsInt, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
+def write_label(label: object) -> str:
+    """Return the label of a column as its name: a year without a decimal point, a date without midnight.
+
+    Examples
+    --------
+    >>> write_label(1960.0), write_label(("height", "mean")), write_label("size")
+    ('1960', 'height mean', 'size')
+    """
+    if isinstance(label, tuple):
+        # pandas has ("name", "") beside ("height", "mean").
+        return " ".join(filter(None, map(write_label, label)))
+    whole = isinstance(label, float) and label.is_integer()
+    return str(label).removesuffix(".0" if whole else " 00:00:00" if not isinstance(label, str) else "")
+
+
 def write_list(items: Iterable[str], most: int = _LISTED) -> str:
     """Return the first few items, and how many more there are."""
     names = list(items)

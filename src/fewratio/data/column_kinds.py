@@ -9,7 +9,8 @@ date         dates with or without a time             days since 1970
 duration     differences of times                     seconds
 time of day  times without a date                     sine and cosine, so that midnight is no jump
 category     categories (dictionaries of text)        zeros and ones, a feature for each frequent category
-text         strings                                  dates, times or durations if all are, else an id or categories
+text         strings                                  dates, times, durations or numbers if all are, else an id or
+                                                      categories
 nothing      nulls                                    left out
 ===========  =======================================  ==========================================================
 
@@ -78,6 +79,10 @@ _FORMATTED = {
         r"|\d{1,2}([ ./-])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\1\d{2}(?: .*)?)"
     ),
 }
+# A number and letters, such as 16.99 kg; categories are called so, too, but not all by the same letters.
+_WITH_UNIT = re.compile(r"[-+]?\d+(?:\.\d+)?\s?([^\W\d_]+(?:[/^²³][^\W_]*)*)")
+# Digits that begin with zeros are a code, such as that of a postal district.
+_PADDED = re.compile(r"0\d+")
 
 
 class ColumnValues(NamedTuple):
@@ -168,16 +173,20 @@ class ColumnValues(NamedTuple):
 
     def check_not_almost_numbers(self) -> None:
         """Raise if what seems to be text are numbers but for some cells, or numbers or dates in another form."""
-        n_numbers, n_texts = sum(map(is_number, self.texts)), len(self.texts)
-        for form, pattern in _FORMATTED.items():
-            if n_numbers < n_texts and all(pattern.fullmatch(text) or is_number(text) for text in self.texts):
-                what = f"{self.name} looks like {form} (such as {self.find_text()}, counting from 0)"
-                marks = name_parameter("decimal", ",")
-                advice = f"Convert it ({marks} reads decimal commas), drop the column, or name it in {_CATEGORICAL}"
-                raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
+        others, n_texts = [text for text in self.texts if not is_number(text)], len(self.texts)
+        n_numbers = n_texts - len(others)
+        forms = [form for form, pattern in _FORMATTED.items() if others and all(map(pattern.fullmatch, others))]
+        units = {found and found[1] for found in map(_WITH_UNIT.fullmatch, others)}
+        if len(others) > 1 and len(units) == 1 and None not in units:
+            forms.append(f"numbers with the unit {units.pop()!r}")
+        if forms:
+            what = f"{self.name} looks like {forms[0]} (such as {self.find_text()}, counting from 0)"
+            how = f" ({name_parameter('decimal', ',')} reads decimal commas)" if "commas" in forms[0] else ""
+            advice = f"Convert it to numbers or dates{how}, drop the column, or name it in {_CATEGORICAL}"
+            raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
         if n_texts > n_numbers > n_texts / 2:
             what = f"{self.name} holds text, but {n_numbers} of its {n_texts} different values are numbers"
-            other = f"the first that is none is {self.find_text()} (counting from 0)"
+            other = f"the first other value is {self.find_text()} (counting from 0)"
             advice = f"Correct or drop those rows, or name the column in {_CATEGORICAL}"
             raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
 
@@ -227,9 +236,15 @@ def is_number(text: str) -> bool:
     return _read_number(text) is not None
 
 
+def are_numbers(columns: Sequence[ColumnValues]) -> bool:
+    """Whether all texts of a column of several tables are numbers, and no codes such as 00123."""
+    return all(is_number(text) and not _PADDED.fullmatch(text) for values in columns for text in values.texts)
+
+
 def _read_number(text: str) -> float | None:
     try:
-        return float(text)
+        # Python reads 1_2 as 12.
+        return None if "_" in text else float(text)
     except ValueError:
         return None
 
@@ -370,8 +385,18 @@ def warn_of_booleans(columns: Sequence[ColumnValues]) -> None:
         _warn_of_kinds(columns[0].label, found, "True counts as 1 and False as 0")
 
 
-def _warn_of_kinds(label: str | int, found: str, assumed: str) -> None:
-    advice = "Use the same type in both tables if that is wrong"
+def warn_of_text_numbers(columns: Sequence[ColumnValues]) -> None:
+    """Warn of a column of text that is read as numbers."""
+    text = next(values for values in columns if values.kind == TEXT)
+    label = str(text.label)
+    use = name_parameter("categorical", label, f"categorical=[{label!r}]")
+    found = f"holds text in {text.table}, of which every value is a number, such as {text.texts[0]!r}"
+    _warn_of_kinds(text.label, found, "it is read as numbers", f"For categories or names, choose {use}")
+
+
+def _warn_of_kinds(
+    label: str | int, found: str, assumed: str, advice: str = "Use the same type in both tables if that is wrong"
+) -> None:
     warnings.warn(FewRatioWarning(f"Column {label!r} {found}; {assumed}. {advice}."), stacklevel=6)
 
 

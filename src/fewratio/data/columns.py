@@ -28,10 +28,12 @@ from fewratio.data.column_kinds import (
     TIME,
     WRITERS,
     ColumnValues,
+    are_numbers,
     check_numbers,
     find_zone,
     unify_booleans,
     warn_of_booleans,
+    warn_of_text_numbers,
     write_days,
 )
 from fewratio.data.raw_table import RawTable
@@ -336,6 +338,9 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
     for kind, read in READERS.items():
         if held.keys() <= {TEXT, kind} and all(read(text) is not None for each in found for text in each.texts):
             return kind
+    if TEXT in held and held.keys() <= {TEXT, NUMBER} and are_numbers(found):
+        warn_of_text_numbers(found)
+        return NUMBER
     for values in found:
         if values.kind == TEXT:
             values.check_not_almost_numbers()

@@ -247,8 +247,7 @@ class Encoding:
     def _select_used(self, raw: RawTable, reference: str, is_lenient: bool) -> RawTable:
         """Return the columns that are used, or say which are not there, or are unknown."""
         if not raw.is_named and len(raw.labels) == len(self.columns):
-            # Columns without names are taken in their order.
-            raw = replace(raw, labels=tuple(column.name for column in self.columns))
+            raw = raw.name_by_position([column.name for column in self.columns])
         left_out = {column.name for column in self.columns if column.left_out is not None}
         found = tuple(label for label in raw.labels if label not in left_out)
         unknown = [label for label in found if label not in self.places]
@@ -353,4 +352,4 @@ def align_names(raws: list[RawTable]) -> list[RawTable]:
     others = [raw for raw in raws if raw.is_named != named.is_named]
     for raw in others:
         _check_same([named, raw])
-    return [replace(raw, labels=named.labels, is_named=True) if raw in others else raw for raw in raws]
+    return [replace(raw.name_by_position(named.labels), is_named=True) if raw in others else raw for raw in raws]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
-from fewratio.core.wording import quote_list, write_count
+from fewratio.core.wording import quote_list, write_count, write_label
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import (
     NUMBER,
@@ -144,6 +144,10 @@ class RawTable:
         data = self.data.select(places) if self.array is None else self.array[:, places]
         return replace(self, labels=tuple(labels), data=data)
 
+    def name_by_position(self, labels: Sequence[str]) -> RawTable:
+        """Return a table without names with those of another, in its order, unless the names are its own numbers."""
+        return self if set(labels) == set(self.labels) else replace(self, labels=tuple(labels))
+
     def drop(self, labels: Collection[str]) -> RawTable:
         """Return a table without some of its columns, and with one at least."""
         kept = [label for label in self.labels if label not in labels]
@@ -224,8 +228,7 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
         is_named, index, columns = False, None, array.T.astype(object).tolist()
     else:
         check_shape(frame.shape, name)
-        # As in scikit-learn, only strings are names.
-        labels, is_named = tuple(map(str, frame.columns)), isinstance(frame.columns[0], str)
+        labels, is_named = _read_labels(frame.columns, name)
         index = getattr(native, "index", None)
         if index is not None:
             index = None if type(index).__name__ == "RangeIndex" else np.array(index.astype(str), dtype=object)
@@ -310,14 +313,22 @@ def open_frame(X: Any, name: str) -> nw.DataFrame[Any] | None:
         raise InputError(f"{found}; a table in memory is needed. Call {name}.collect() first (dask: compute()).")
     if not isinstance(frame, nw.DataFrame):
         return None
-    # As in scikit-learn, only strings are names.
-    strings = [label for label in frame.columns if isinstance(label, str)]
-    others = [label for label in frame.columns if not isinstance(label, str)]
-    if strings and others:
-        found = f"{name} has column names of mixed types (such as {strings[0]!r} and {others[0]!r})"
-        advice = f"Rename them, in pandas with {name}.columns.astype(str)"
-        raise InputError(f"{found}; all must be strings, or none. {advice}.")
     return frame
+
+
+def _read_labels(columns: Sequence[Any], name: str) -> tuple[tuple[str, ...], bool]:
+    """Return the labels of a frame as texts, and whether they are names: pandas numbers columns that have none."""
+    texts = tuple(map(write_label, columns))
+    if len(set(texts)) < len(texts):
+        first, second = next(
+            (one, other)
+            for place, one in enumerate(columns)
+            for other in columns[place + 1 :]
+            if write_label(one) == write_label(other)
+        )
+        found = f"{name} has columns that share a name ({first!r} and {second!r})"
+        raise InputError(f"{found}; each needs one of its own. Rename or drop some.")
+    return texts, list(columns) != list(range(len(columns)))
 
 
 def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True, index: Any = None) -> RawTable:
