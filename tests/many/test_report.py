@@ -85,7 +85,7 @@ def test_a_new_dataset_is_the_answer():
     far = compare_all(known, new={"<new>": rng.normal(30, 1, (9, 2))}, random_state=0)
     report = far._report()
     assert report.title == "<new> among 20 datasets"
-    assert report.answer.startswith("<new> is unlike all 20 other datasets (p = 0.048). Farthest column: ")
+    assert report.answer.startswith("<new> is unlike all 20 other datasets (p = 0.048). Farthest: ")
     assert report.answer.endswith(f"Nearest: {', '.join(name for name, _ in far.nearest('<new>', 3))}.")
     chart = blocks(report, Chart)[0]
     assert "0 of them are at least as unlike, so p = (1 + 0) / (1 + 20)" in chart.caption

@@ -152,8 +152,12 @@ def compare_all(
             state.save()
     told: dict[str, Any] = {"estimator": estimator, "n_permutations": n_permutations, "n_rows": n_rows}
     told |= {"random_state": random_state, "new": new or None, **columns}
-    profiles = Profiles.of(samples, collection.feature_names or range(collection.n_features)) if new else None
-    result = AllPairsResult(collection.names, **state.matrices, settings=told, new=tuple(new or ()), profiles=profiles)
+    names, n_known = collection.feature_names or range(collection.n_features), len(samples) - len(new or ())
+    profiles = {
+        name: Profiles.of([*samples[:n_known], sample], names)
+        for name, sample in zip(collection.names[n_known:], samples[n_known:], strict=True)
+    }
+    result = AllPairsResult(collection.names, **state.matrices, settings=told, new=tuple(profiles), profiles=profiles)
     if n_permutations:
         _warn_of_few_permutations(result, [len(sample) for sample in samples], n_permutations)
     return result

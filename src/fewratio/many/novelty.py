@@ -1,26 +1,32 @@
-"""Whether a dataset is unlike all others: farther from the nearest one, or with a column that is far from theirs."""
+"""Whether a dataset is unlike all others: by the nearest one, by its columns, or by how its columns are related."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.stats import rankdata
 
-from fewratio.core.shapes import Floats
+from fewratio.core.shapes import Floats, Numbers
 
 # Of the variance of all rows: a constant column counts as one that varies a little.
 _LEAST_VARIANCE = 0.01
+# More pairs of columns are not looked at one by one, but each column beside the few that it is most related to.
+_MOST_PAIRS, _PARTNERS = 1_000, 3
+_STATISTICS = "mean", "deviation", "residual"
 
 
 class ColumnOfDataset(NamedTuple):
-    """How a column of a new dataset lies among those of the others.
+    """How a column, or the relation of two, of a new dataset lies among those of the others.
 
     Attributes
     ----------
     column : str
-        Its name; of a category, with the category.
-    statistic : {"mean", "deviation"}
-        What was compared.
+        Its name; of a category, with the category; of two columns, both names.
+    statistic : {"mean", "deviation", "residual", "correlation"}
+        What was compared. A residual is the deviation of what the other columns do not predict, in deviations of the
+        column within datasets; a correlation is that of ranks.
     value : float
         That of the new dataset.
     low, high : float
@@ -36,66 +42,168 @@ class ColumnOfDataset(NamedTuple):
     high: float
     score: float
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether the value is outside the range of the others."""
+        return not self.low <= self.value <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.column}, {self.statistic} {self.value:.4g}; {self.low:.4g} to {self.high:.4g} in the others"
+
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Mean and standard deviation of each column of each dataset, of as many rows.
+    """Columns of several datasets, and how these are related, the dataset that is judged last.
 
     Attributes
     ----------
-    columns : tuple of str
-        Names of the d columns.
-    means, deviations : ndarray of shape (n_datasets, d)
-    least : ndarray of shape (d,)
-        Added to variances before they are compared.
+    names : sequence of (str, str)
+        Column and statistic of each of k features.
+    values : ndarray of shape (n_datasets, k)
+        The features, as they are shown.
+    scores : ndarray of shape (n_datasets, k)
+        How far each is from the median of all datasets, in mean absolute deviations.
+    n_columns : int
+        So many features are of columns, the rest of pairs of columns.
     """
 
-    columns: tuple[str, ...]
-    means: Floats
-    deviations: Floats
-    least: Floats
+    names: Sequence[tuple[str, str]]
+    values: Floats
+    scores: Floats
+    n_columns: int
 
     @classmethod
     def of(cls, samples: Sequence[Floats], columns: Iterable[object]) -> Self:
-        """Describe samples."""
+        """Describe samples. None of them counts in another way than the others."""
+        labels = tuple(map(str, columns))
         # In units of the columns' range, so that squares cannot overflow.
         unit = np.maximum.reduce([np.abs(sample).max(0) for sample in samples])
         unit = np.where(unit > 0, unit, 1.0)
-        means = np.array([(sample / unit).mean(0) for sample in samples])
-        deviations = np.array([(sample / unit).std(0) for sample in samples])
+        samples = [sample / unit for sample in samples]
+        shown = [np.array([f(each) for each in samples]) * unit for f in (_mean, _deviation)]
+        samples = _take_logarithms(samples)
+        residuals = [_deviation(each) for each in _compute_residuals(samples)]
+        pairs = _choose_pairs(samples)
+        correlations = np.array([_correlate(sample, pairs) for sample in samples])
+        means, deviations = (np.array([f(each) for each in samples]) for f in (_mean, _deviation))
         # The law of total variance, each dataset counted alike.
         least = _LEAST_VARIANCE * (np.square(deviations).mean(0) + means.var(0))
-        return cls(tuple(map(str, columns)), means * unit, deviations * unit, least * unit**2)
+        spreads = [_take_log_deviations(deviations, least)]
+        spreads.append(_take_log_deviations(np.array(residuals), _LEAST_VARIANCE * np.square(residuals).mean(0)))
+        # Fisher's transformation; a correlation of 1 of n rows is not infinitely far from others.
+        shrunk = np.array([1 - 1 / len(sample) for sample in samples])[:, None] * correlations
+        return cls(
+            [(label, statistic) for statistic in _STATISTICS for label in labels]
+            + [(f"{labels[i]} and {labels[j]}", "correlation") for i, j in pairs.T],
+            np.hstack([*shown, residuals, correlations]),
+            _scores(np.hstack([means, *spreads, np.arctanh(shrunk)])),
+            len(_STATISTICS) * len(labels),
+        )
 
-    def scores(self, places: Sequence[int]) -> Floats:
-        """Score the means, then the deviations, of some datasets among them: shape (n_places, 2 d)."""
-        positive = self.least > 0
-        spread = np.log(np.square(self.deviations[places]) + np.where(positive, self.least, 1.0)) / 2
-        return np.hstack([_scores(self.means[places]), _scores(np.where(positive, spread, 0.0))])
+    def score_novelty(self, nearest: Floats) -> Floats:
+        """Give how unlike the rest each dataset is: the largest of three scores.
 
-    def describe(self, known: Sequence[int], place: int) -> list[ColumnOfDataset]:
-        """Describe the columns of a dataset among known ones, the farthest first."""
-        scores = np.abs(self.scores([*known, place])[-1])
-        values = np.hstack([self.means, self.deviations])
-        names = [(column, statistic) for statistic in ("mean", "deviation") for column in self.columns]
-        farther: dict[str, ColumnOfDataset] = {}
-        for i in np.argsort(-scores, kind="stable").tolist():
-            value, others, score = float(values[place, i]), values[known, i], float(scores[i])
-            column, statistic = names[i]
-            found = ColumnOfDataset(column, statistic, value, float(others.min()), float(others.max()), score)
-            farther.setdefault(column, found)
-        return list(farther.values())
+        They are of the divergence from the nearest dataset, of the farthest column, and of the farthest relation of two
+        columns. All datasets are scored alike, so that if they were drawn alike, each is equally likely to be the most
+        unlike.
+
+        Parameters
+        ----------
+        nearest : ndarray of shape (n_datasets,)
+            The divergence of each dataset and the nearest other one.
+        """
+        kinds = [nearest, *(np.abs(part).max(1, initial=0) for part in np.split(self.scores, [self.n_columns], axis=1))]
+        return np.max([_scores(kind) for kind in kinds], axis=0)
+
+    def describe(self) -> list[ColumnOfDataset]:
+        """Describe the columns of the last dataset, and its pairs of columns whose relation no other dataset has.
+
+        What lies outside the range of the others comes first, residuals after the rest, and then what is farther away.
+        """
+        *others, value = self.values
+        low, high, score = np.min(others, axis=0), np.max(others, axis=0), np.abs(self.scores[-1])
+        found = [
+            ColumnOfDataset(*name, *map(float, numbers))
+            for name, *numbers in zip(self.names, value, low, high, score, strict=True)
+        ]
+
+        def order(each: ColumnOfDataset) -> tuple[bool, bool, float]:
+            # What one column has wrong shows in the residuals of others, too.
+            return not each.is_outside, each.is_outside and each.statistic == "residual", -each.score
+
+        first: dict[str, ColumnOfDataset] = {}
+        for each in sorted(found, key=order):
+            if each.is_outside or each.statistic != "correlation":
+                first.setdefault(each.column, each)
+        return list(first.values())
 
 
-def score_novelty(profiles: Profiles, nearest: Floats, known: Sequence[int], place: int) -> Floats:
-    """Give how unlike the rest known datasets and then another one are.
+def _mean(sample: Floats) -> Floats:
+    return np.asarray(sample.mean(0))
 
-    It is the larger of two scores: of the divergence from the nearest dataset, and of the farthest column. All datasets
-    are scored alike, so that if they were drawn alike, each is equally likely to be the most unlike.
+
+def _deviation(sample: Floats) -> Floats:
+    return np.asarray(sample.std(0))
+
+
+def _take_logarithms(samples: Sequence[Floats]) -> list[Floats]:
+    """Put positive columns on the scale, plain or logarithmic, on which all rows are the likelier normal (Box and Cox).
+
+    The means of a skewed column would be as skewed: among populations of countries no small one is far from the others.
     """
-    places = [*known, place]
-    columns = np.abs(profiles.scores(places)).max(1)
-    return np.asarray(np.maximum(_scores(nearest[places]), _scores(columns)))
+    rows = np.concatenate(samples)
+    is_positive = (rows > 0).all(0)
+    logarithms = np.log(np.where(is_positive, rows, 1.0))
+    with np.errstate(divide="ignore"):
+        is_log = is_positive & (np.log(logarithms.std(0)) + logarithms.mean(0) < np.log(rows.std(0)))
+    return [np.where(is_log, np.log(np.where(is_log, sample, 1.0)), sample) for sample in samples]
+
+
+def _compute_residuals(samples: Sequence[Floats]) -> list[Floats]:
+    """Give what the other columns do not predict of each, in deviations within datasets.
+
+    The coefficients, of all datasets, come from the inverse of the correlations, with a ridge of columns per row.
+    """
+    sizes = [len(sample) for sample in samples]
+    rows = np.concatenate([sample - sample.mean(0) for sample in samples])
+    scale = np.sqrt(np.square(rows).mean(0))
+    # A column that is constant but for rounding has nothing to predict.
+    rows = np.divide(rows, scale, out=np.zeros_like(rows), where=scale > 1e-9)
+    n_columns = rows.shape[1]
+    precision = np.linalg.inv(rows.T @ rows / len(rows) + n_columns / len(rows) * np.eye(n_columns))
+    return np.split(rows @ precision / np.diag(precision), np.cumsum(sizes)[:-1])
+
+
+def _rank(sample: Floats) -> Floats:
+    """Give ranks of each column, centred and of length 1; 0 where all are tied."""
+    ranks = rankdata(sample, axis=0)
+    ranks -= ranks.mean(0)
+    length = np.linalg.norm(ranks, axis=0)
+    return np.divide(ranks, length, out=np.zeros_like(ranks), where=length > 0)
+
+
+def _correlate(sample: Floats, pairs: Numbers) -> Floats:
+    """Give the rank correlation of each pair of columns."""
+    ranks = _rank(sample)
+    return np.asarray(np.einsum("np,np->p", ranks[:, pairs[0]], ranks[:, pairs[1]]))
+
+
+def _choose_pairs(samples: Sequence[Floats]) -> Numbers:
+    """Choose pairs of columns, of shape (2, n_pairs): all; or of many, each column and those most related to it."""
+    n_columns = samples[0].shape[1]
+    pairs = combinations(range(n_columns), 2)
+    if n_columns * (n_columns - 1) // 2 > _MOST_PAIRS:
+        ranks = np.concatenate([_rank(sample) for sample in samples])
+        related = np.abs(ranks.T @ ranks)
+        np.fill_diagonal(related, -1)
+        partners = np.argsort(-related, axis=1, kind="stable")[:, :_PARTNERS]
+        pairs = iter(sorted({(min(i, j), max(i, j)) for i, each in enumerate(partners.tolist()) for j in each}))
+    return np.array(list(pairs), dtype=np.intp).reshape(-1, 2).T
+
+
+def _take_log_deviations(deviations: Floats, least: Floats) -> Floats:
+    """Give logarithms of deviations, those of next to nothing alike."""
+    return np.asarray(np.log(np.square(deviations) + np.where(least > 0, least, 1.0)) / 2)
 
 
 def _scores(values: Floats) -> Floats:

@@ -12,7 +12,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import quote_list, write_count
 from fewratio.errors import ParameterError
 from fewratio.estimators import samples as inputs
-from fewratio.many.novelty import ColumnOfDataset, Profiles, score_novelty
+from fewratio.many.novelty import ColumnOfDataset, Profiles
 from fewratio.report.reported import Reported, make_plain
 from fewratio.testing import LEVEL
 
@@ -40,8 +40,8 @@ class AllPairsResult(Reported):
         What `compare_all` was told.
     new : tuple of str
         Those of the datasets that are judged by the others.
-    profiles : Profiles or None
-        Means and deviations of the columns, if datasets are judged.
+    profiles : dict of str to Profiles
+        For each new dataset, its columns and those of the datasets that are not new.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class AllPairsResult(Reported):
     p_values: Floats | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     new: tuple[str, ...] = ()
-    profiles: Profiles | None = None
+    profiles: dict[str, Profiles] = field(default_factory=dict)
 
     @cached_property
     def nearest_divergences(self) -> Floats:
@@ -69,14 +69,16 @@ class AllPairsResult(Reported):
 
     @cached_property
     def novelty_scores(self) -> dict[str, Floats]:
-        """For each new dataset, how unlike the rest the others are, and last itself: the larger of two scores.
+        """For each new dataset, how unlike the rest the others are, and last itself: the largest of three scores.
 
-        One is the divergence from the nearest dataset, the other the mean or deviation of the column that is farthest
-        from those of the others; in mean absolute deviations from the median.
+        They are of the divergence from the nearest dataset, of the column that is farthest from those of the others
+        (its mean, its deviation, or what the other columns do not predict of it), and of the rank correlation of two
+        columns that is farthest; in mean absolute deviations from the median.
         """
-        return {
-            name: score_novelty(self._profiles, self.nearest_divergences, *self._find_places(name)) for name in self.new
-        }
+        is_known = [name not in self.new for name in self.names]
+        nearest = dict(zip(self.names, self.nearest_divergences.tolist(), strict=True))
+        known = self.nearest_divergences[is_known]
+        return {name: each.score_novelty(np.append(known, nearest[name])) for name, each in self.profiles.items()}
 
     @cached_property
     def new_p_values(self) -> dict[str, float]:
@@ -89,28 +91,19 @@ class AllPairsResult(Reported):
         return {name: float((scores >= scores[-1]).mean()) for name, scores in self.novelty_scores.items()}
 
     def new_columns(self, name: str) -> list[ColumnOfDataset]:
-        """Tell how the columns of a new dataset lie among those of the others, the farthest first.
+        """Say how columns of a new dataset lie among those of the others; those outside their range first.
 
         Parameters
         ----------
         name : str
             One of `new`.
         """
-        return self._profiles.describe(*self._find_places(name))
-
-    @property
-    def _profiles(self) -> Profiles:
-        if self.profiles is None:
+        if name not in self.profiles:
+            there = f"there are {quote_list(self.new)}" if self.new else "none was judged"
             raise ParameterError(
-                "No dataset was judged; expected a new one. Pass compare_all(..., new={'name': table})."
+                f"{name!r} is no new dataset; {there}. Name one that compare_all(..., new={{'name': table}}) was given."
             )
-        return self.profiles
-
-    def _find_places(self, name: str) -> tuple[list[int], int]:
-        """Give the places of the datasets that are not new, and that of one that is."""
-        if name not in self.new:
-            raise ParameterError(f"{name!r} is no new dataset; there are {quote_list(self.new)}. Name one of them.")
-        return [i for i, each in enumerate(self.names) if each not in self.new], list(self.names).index(name)
+        return self.profiles[name].describe()
 
     @cached_property
     def adjusted_p_values(self) -> Floats | None:
@@ -137,9 +130,8 @@ class AllPairsResult(Reported):
         others = write_count(n_others, "other dataset")
         if p_value <= LEVEL:
             first = self.new_columns(name)[0]
-            range_ = f"{first.low:.4g} to {first.high:.4g} in the others"
-            farthest = f"Farthest column: {first.column}, {first.statistic} {first.value:.4g}; {range_}."
-            return f"{name} is unlike all {others} (p = {p_value:.2g}). {farthest}"
+            found = f"Farthest: {first}." if first.is_outside else "No column by itself is outside their range."
+            return f"{name} is unlike all {others} (p = {p_value:.2g}). {found}"
         smallest = 1 / (1 + n_others)
         few = f" They are too few to tell: no p-value can be below {smallest:.2g}." * (smallest > LEVEL)
         return f"Nothing shows that {name} is unlike the {others} (p = {p_value:.2g}).{few}"
