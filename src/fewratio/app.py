@@ -41,10 +41,10 @@ def find_verb(name: str) -> Verb:
     """Return the declaration of a verb."""
     home = import_home((_HOMES | _OTHERS)[name])
     (verb,) = {id(each): each for each in vars(home).values() if isinstance(each, Verb) and each.name == name}.values()
-    if name == "compare":
-        # A task does not know another one: that many groups are compared as `compare-all` does is said here.
-        return replace(verb, run=update_wrapper(partial(verb.run, compare_groups=_compare_groups), verb.run))
-    return verb
+    # A task does not know another one: that many groups are compared as `compare-all` does, and the pairs that this
+    # shows as `compare` does, is said here.
+    others = {"compare": {"compare_groups": _compare_groups}, "compare-all": {"compare_two": _compare_two}}.get(name)
+    return verb if others is None else replace(verb, run=update_wrapper(partial(verb.run, **others), verb.run))
 
 
 def find_verbs() -> tuple[Verb, ...]:
@@ -53,7 +53,11 @@ def find_verbs() -> tuple[Verb, ...]:
 
 
 def _compare_groups(*arguments: Any, **options: Any) -> Any:
-    return import_home(_HOMES["compare-all"]).deliver_all(*arguments, **options)
+    return import_home(_HOMES["compare-all"]).deliver_all(*arguments, compare_two=_compare_two, **options)
+
+
+def _compare_two(*arguments: Any, **options: Any) -> Any:
+    return import_home("fewratio.compare.comparison").compare_datasets(*arguments, **options)
 
 
 class _Group(TyperGroup):

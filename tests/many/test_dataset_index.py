@@ -23,7 +23,7 @@ from fewratio import (
 )
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.errors import CollectionError, MissingPackageError
-from fewratio.many import dataset_vectors
+from fewratio.many import dataset_index, dataset_vectors
 from tests.strategies import quick, seeds
 
 pytest.importorskip("faiss")
@@ -103,7 +103,7 @@ def test_the_more_are_compared_the_fewer_are_missed():
 
 
 def test_many_vectors_are_rounded(monkeypatch):
-    monkeypatch.setattr(dataset_vectors, "_MAX_EXACT", 100)
+    monkeypatch.setattr(dataset_vectors, "MAX_EXACT", 100)
     assert n_found(family(n=2_000, d=8), 20) >= 195
 
 
@@ -232,5 +232,21 @@ def test_datasets_of_one_and_the_same_row():
 
 def test_an_index_that_could_not_be_searched_is_not_built(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
+    few = [np.ones((3, 2)), np.zeros((3, 2))]
+    assert DatasetIndex.build(few).search(few[1], 1).names == ("1",)
+    monkeypatch.setattr(dataset_index, "MAX_EXACT", 1)
     with pytest.raises(MissingPackageError, match="DatasetIndex needs faiss"):
-        DatasetIndex.build([np.ones((3, 2)), np.zeros((3, 2))])
+        DatasetIndex.build(few)
+
+
+def test_vectors_of_few_are_found_as_by_faiss():
+    import faiss
+
+    rng = np.random.default_rng(0)
+    vectors, asked = rng.normal(size=(300, 8)).astype(np.float32), rng.normal(size=(2, 8)).astype(np.float32)
+    theirs = faiss.IndexFlatL2(8)
+    theirs.add(vectors)
+    for mine, other in zip(
+        dataset_vectors.make_searcher(vectors).search(asked, 9), theirs.search(asked, 9), strict=True
+    ):
+        np.testing.assert_allclose(mine, other, rtol=1e-4)

@@ -74,11 +74,12 @@ def compare(
                 )
             from fewratio.data.collection import Collection
 
-            collection = Collection.from_arrays(dict(zip(names, samples, strict=True)), **options)
+            groups = dict(zip(names, samples, strict=True))
+            collection = Collection.from_arrays(groups, **options)
             n_pairs = len(samples) * (len(samples) - 1) // 2
             # Tests of many pairs take long.
             n_permutations = permutations or 0 if fails is None else fails.choose_permutations(permutations, n_pairs)
-            pairs = compare_groups(request, collection, estimator, n_permutations)
+            pairs = compare_groups(request, collection, estimator, n_permutations, groups.__getitem__)
             if fails is not None:
                 _check_pairs(fails, pairs)
             return

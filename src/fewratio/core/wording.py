@@ -8,6 +8,8 @@ _LISTED = 5
 
 # What divergences are where no rows are held out.
 OF_FITTED_ROWS = "of the rows that were fitted, too large on average; a comparison of two tables holds rows out"
+# Beside divergences of datasets, one of which is 0.
+NONE_NEARER = "(a divergence of 0: no difference is seen; of several such datasets none is nearer)"
 
 
 def write_count(n: SupportsInt, noun: str) -> str:

@@ -24,7 +24,8 @@ from fewratio.estimators.learned_file import join_parts, make_header, read_sourc
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.lazy import import_home
 from fewratio.many.all_pairs import draw_samples, draw_some
-from fewratio.many.dataset_vectors import DATASETS, DatasetVectors, Kernels, ModelCoordinates, make_searcher
+from fewratio.many.dataset_vectors import DATASETS, MAX_EXACT, DatasetVectors, Kernels, ModelCoordinates, make_searcher
+from fewratio.many.novelty import ColumnOfDataset, find_outside
 from fewratio.many.pair_blocks import PairTest
 from fewratio.progress import progress_bar
 from fewratio.report.reported import make_plain
@@ -54,15 +55,19 @@ class Neighbours:
         The mean of both directions' divergence from the table; 0 where the estimate is negative.
     p_values : ndarray of shape (k,) or None
         Permutation p-values, not adjusted; None if not asked for.
+    outside : tuple of ColumnOfDataset
+        The columns whose mean in the table is outside the range of their means in all datasets, the farthest first: in
+        another unit, say. Empty where more than 5,000 datasets are searched.
     """
 
     names: tuple[str, ...]
     divergences: Floats
     p_values: Floats | None = None
+    outside: tuple[ColumnOfDataset, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        return make_plain(self, "names", "divergences", "p_values")
+        return make_plain(self, "names", "divergences", "p_values", "outside")
 
     def __repr__(self) -> str:
         found = ", ".join(f"{name} {value:.3g}" for name, value in zip(self.names, self.divergences, strict=True))
@@ -74,8 +79,9 @@ class DatasetIndex(Stored):
 
     Each dataset becomes two vectors, the mean of kernel features of its rows and its mean in units of its spread; or
     one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up
-    (with the library faiss), and their datasets are compared with the table as `compare_all` would. Up to 5,000
-    datasets are compared one by one. Make one with `build` or `load`; the file that `save` writes holds rows.
+    (of more than 20,000 with the library faiss), and their datasets are compared with the table as `compare_all`
+    would. Up to 5,000 datasets are compared one by one. Make one with `build` or `load`; the file that `save` writes
+    holds rows.
 
     Examples
     --------
@@ -140,10 +146,11 @@ class DatasetIndex(Stored):
         """
         if n_rows is not None:
             inputs.check_count("n_rows", n_rows)
-        # What searches it; better said now than once the work is done.
-        import_home("faiss", "DatasetIndex")
         if not isinstance(collection, Collection):
             collection = Collection.from_arrays(collection, **columns)
+        if len(collection) > MAX_EXACT:
+            # What searches it; better said now than once the work is done.
+            import_home("faiss", "DatasetIndex")
         seed = int(inputs.as_rng(random_state).integers(2**63))
         for_estimator, _, for_vectors = np.random.default_rng(seed).spawn(3)
         model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
@@ -211,7 +218,13 @@ class DatasetIndex(Stored):
             encoding = self._columns.encoding or Encoding.of_numbers(None, self._columns.n_features)
             test = PairTest(list(encoding.places.values()), None, n_permutations, self._seed)
             p_values = np.array([test.p_value(sample, self._samples[i], [i]) for i in nearest])
-        return Neighbours(tuple(self._names[i] for i in nearest), divergences[order], p_values)
+        return Neighbours(tuple(self._names[i] for i in nearest), divergences[order], p_values, self._outside(sample))
+
+    def _outside(self, sample: Floats) -> tuple[ColumnOfDataset, ...]:
+        if len(self) > _FEW_DATASETS:
+            return ()
+        labels = self._columns.names or range(self._columns.n_features)
+        return tuple(find_outside([*self._samples, sample], labels))
 
     @property
     def names(self) -> tuple[str, ...]:

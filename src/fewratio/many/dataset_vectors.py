@@ -19,8 +19,8 @@ _N_CENTRES, _LENGTH = 500, 64
 _LEAST_SPREAD = 0.1
 # Datasets that axes are learned from, and of which features are taken at a time.
 _LEARNED_DATASETS, DATASETS = 5_000, 1_000
-# More vectors than that are rounded; and how many times the candidates are looked at again as they are.
-_MAX_EXACT, _LOOKED_AT_AGAIN = 20_000, 5
+# More vectors than that need faiss, and are rounded; and how many times the candidates are looked at again.
+MAX_EXACT, _LOOKED_AT_AGAIN = 20_000, 5
 
 
 class Kernels(NamedTuple):
@@ -120,16 +120,27 @@ class DatasetVectors:
         return [((values - origin) @ axes).astype(np.float32) for values, origin, axes in kinds]
 
 
+class ExactSearcher(NamedTuple):
+    """The nearest of vectors, by going through all."""
+
+    vectors: NDArray[np.float32]
+
+    def search(self, vectors: NDArray[np.float32], k: int) -> tuple[Floats, Numbers]:
+        """Give squared distances and numbers of the k nearest of each vector, as faiss does."""
+        distances = np.square(self.vectors - vectors[:, None]).sum(-1)
+        nearest = np.argsort(distances, axis=1, kind="stable")[:, :k]
+        return np.take_along_axis(distances, nearest, axis=1), nearest
+
+
 def make_searcher(vectors: NDArray[np.float32]) -> Any:
-    """Give faiss's index of vectors. Many are rounded to 16 values per axis, and the nearest looked at again."""
+    """Give what finds the nearest vectors. Many are rounded to 16 values per axis, and the nearest looked at again."""
+    if len(vectors) <= MAX_EXACT:
+        return ExactSearcher(vectors)
     faiss: Any = import_home("faiss", "DatasetIndex")
     length = vectors.shape[1]
-    if len(vectors) <= _MAX_EXACT:
-        searcher = faiss.IndexFlatL2(length)
-    else:
-        searcher = faiss.index_factory(length, f"PQ{length}x4fs,RFlat")
-        searcher.k_factor = _LOOKED_AT_AGAIN
-        searcher.train(vectors)
+    searcher = faiss.index_factory(length, f"PQ{length}x4fs,RFlat")
+    searcher.k_factor = _LOOKED_AT_AGAIN
+    searcher.train(vectors)
     searcher.add(vectors)
     return searcher
 

@@ -18,6 +18,7 @@ from fewratio.cli.verb import (
     declare_file,
     declare_table,
 )
+from fewratio.errors import ParameterError
 
 
 def index(request: frame.Request, folder: Path, output: Path) -> None:
@@ -41,14 +42,22 @@ def search(request: frame.Request, index: Path, table: Path, k: int, permutation
 
     Example: fewratio search sites.index new.csv
     """
+    from fewratio.core.wording import NONE_NEARER, OF_FITTED_ROWS
+    from fewratio.data.readers.files import SUFFIXES
     from fewratio.many.dataset_index import DatasetIndex
 
+    if index.suffix.lower() in SUFFIXES and table.suffix.lower() not in SUFFIXES and table.is_file():
+        given = f"{str(index)!r} is a table, and {str(table)!r} is none"
+        raise ParameterError(f"{given}; expected the index first. Write search {table} {index}.")
     (raw,), _ = request.read(table)
     found = DatasetIndex.load(index).search(raw, k, n_permutations=permutations, n_compared=compared)
     columns = {"dataset": list(found.names), "divergence": found.divergences.tolist()}
     if found.p_values is not None:
         columns["p_value"] = found.p_values.tolist()
-    lines = list(frame.align_columns([tuple(columns), *zip(*columns.values(), strict=True)]))
+    rows = ((name, *(f"{value:.2g}" for value in values)) for name, *values in zip(*columns.values(), strict=True))
+    lines = [f"outside  {each}" for each in found.outside]
+    lines += [*frame.align_columns([tuple(columns), *rows]), f"(divergences are {OF_FITTED_ROWS})"]
+    lines += [NONE_NEARER] * (0 in columns["divergence"])
     request.deliver(frame.Answer(lines, found.to_dict(), columns))
 
 

@@ -138,6 +138,14 @@ class Profiles:
         return list(first.values())
 
 
+def find_outside(samples: Sequence[Floats], columns: Iterable[object]) -> list[ColumnOfDataset]:
+    """Describe the columns whose mean in the last sample is outside the range of the others, the farthest first."""
+    means = np.array([_mean(sample) for sample in samples])
+    numbers = zip(map(str, columns), means[-1], means[:-1].min(0), means[:-1].max(0), _scores(means)[-1], strict=True)
+    found = [ColumnOfDataset(column, "mean", *map(float, each)) for column, *each in numbers]
+    return sorted((each for each in found if each.is_outside), key=lambda each: -abs(each.score))
+
+
 def _mean(sample: Floats) -> Floats:
     return np.asarray(sample.mean(0))
 
@@ -191,14 +199,14 @@ def _correlate(sample: Floats, pairs: Numbers) -> Floats:
 def _choose_pairs(samples: Sequence[Floats]) -> Numbers:
     """Choose pairs of columns, of shape (2, n_pairs): all; or of many, each column and those most related to it."""
     n_columns = samples[0].shape[1]
-    pairs = combinations(range(n_columns), 2)
+    pairs = list(combinations(range(n_columns), 2))
     if n_columns * (n_columns - 1) // 2 > _MOST_PAIRS:
         ranks = np.concatenate([_rank(sample) for sample in samples])
         related = np.abs(ranks.T @ ranks)
         np.fill_diagonal(related, -1)
         partners = np.argsort(-related, axis=1, kind="stable")[:, :_PARTNERS]
-        pairs = iter(sorted({(min(i, j), max(i, j)) for i, each in enumerate(partners.tolist()) for j in each}))
-    return np.array(list(pairs), dtype=np.intp).reshape(-1, 2).T
+        pairs = sorted({(min(i, j), max(i, j)) for i, each in enumerate(partners.tolist()) for j in each})
+    return np.array(pairs, dtype=np.intp).reshape(-1, 2).T
 
 
 def _take_log_deviations(deviations: Floats, least: Floats) -> Floats:

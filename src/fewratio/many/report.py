@@ -34,7 +34,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     order = result.order()
     facts = {
         "Datasets": f"{n}, so {write_count(n * (n - 1) // 2, 'pair')}",
-        "Divergences": f"{apart.min():.3g} to {apart.max():.3g}, median {np.median(apart):.3g}",
+        "Divergences": f"{apart.min():.2g} to {apart.max():.2g}, median {np.median(apart):.2g}",
         "Most alike": _pair(result, mean, apart.min()),
         "Most different": _pair(result, mean, apart.max()),
     }
@@ -48,7 +48,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         title = f"{', '.join(result.new)} among {write_count(n - len(result.new), 'dataset')}"
         nearest = {name: ", ".join(other for other, _ in result.nearest(name, _NEAREST)) for name in result.new}
         answer = " ".join(f"{result.verdict(name)} Nearest: {nearest[name]}." for name in result.new)
-        facts = {f"Nearest to {name}": "{} ({:.3g})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts
+        facts = {f"Nearest to {name}": "{} ({:.2g})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts
         judged = [page.Section(f"How far {name} is from the others", _show_new(result, name)) for name in result.new]
     call = page.describe_making(result.settings, command, "compare_all", ("collection",))
     sections = [
@@ -68,7 +68,8 @@ def _show_new(result: Any, name: str) -> list[page.Block]:
     n_far = sum(other >= score for other in others)
     about = (
         f"Bars: how unlike the rest each of the {len(others)} other datasets is; line: how unlike {name} is. It is "
-        "the divergence from the nearest dataset or the farthest column, whichever is more unusual. "
+        "the divergence from the nearest dataset, the farthest column or the farthest relation of two columns, "
+        "whichever is most unusual. "
         f"{n_far} of them are at least as unlike, so p = (1 + {n_far}) / (1 + {len(others)}). At most "
         f"{result.settings['n_rows']} rows were drawn of each dataset."
     )
@@ -77,11 +78,11 @@ def _show_new(result: Any, name: str) -> list[page.Block]:
         for each in result.new_columns(name)[:_SHOWN]
     ]
     of_columns = ("column", "statistic", name, "smallest of the others", "largest", "score")
-    nearest = [(other, _number(far)) for other, far in result.nearest(name, _SHOWN)]
+    nearest = [(other, _divergence(far)) for other, far in result.nearest(name, _SHOWN)]
     noise = "; estimates below 0 are noise" if any(far.value < 0 for _, far in nearest) else ""
     return [
         replace(chart, caption=about),
-        page.Table(f"Columns of {name}, the farthest from the others first", of_columns, columns),
+        page.Table(f"Columns of {name}, those outside the range of the others first", of_columns, columns),
         page.Table(f"Nearest to {name}{noise}", ("dataset", "divergence"), nearest),
     ]
 
@@ -90,10 +91,14 @@ def _number(value: float) -> page.Number:
     return page.Number(float(f"{value:.4g}"), f"{value:.3g}")
 
 
+def _divergence(value: float) -> page.Number:
+    return page.Number(float(f"{value:.4g}"), f"{value:.2g}")
+
+
 def _pair(result: Any, mean: Floats, value: float) -> str:
     """Name the first pair of this divergence."""
     i, j = next((i, j) for i, j in np.argwhere(mean == value).tolist() if i != j)
-    return f"{result.names[i]} and {result.names[j]} ({value:.3g})"
+    return f"{result.names[i]} and {result.names[j]} ({value:.2g})"
 
 
 def draw_all_pairs(result: Any) -> Picture:
@@ -157,8 +162,8 @@ def _neighbours(result: Any, mean: Floats, order: Numbers) -> page.Table:
         nearest = [i for i in np.argsort(mean[place], kind="stable")[: n_nearest + 1].tolist() if i != place]
         cells: list[Any] = [result.names[place]]
         for i in nearest[:n_nearest]:
-            cells += [result.names[i], _number(mean[place, i])]
-        table.append([*cells, _number(np.median(np.delete(mean[place], place)))])
+            cells += [result.names[i], _divergence(mean[place, i])]
+        table.append([*cells, _divergence(np.median(np.delete(mean[place], place)))])
     words = ("nearest", "second", "third")[:n_nearest]
     headings = ["dataset", *(text for word in words for text in (word, "divergence")), "median to all"]
     note = "Means of the divergences of both directions."
