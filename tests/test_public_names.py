@@ -48,7 +48,9 @@ PACKAGES = {
     "fewratio.changes": "ChangeDetector ChangeResult detect_changes",
     "fewratio.charts": "Picture",
     "fewratio.compare": "ColumnDifference ComparisonResult Relation compare_datasets",
-    "fewratio.data": "Collection ColumnOptions Dataset Encoding Source load_collection read_table register_source",
+    "fewratio.data": """
+        Collection ColumnOptions Dataset Encoding Source SourceOptions load_collection read_table register_source
+    """,
     "fewratio.estimators": """
         KLIEP KMM ULSIF AutoRatioEstimator ClassifierRatio DiscriminantRatioEstimator InlierRatioEstimator
         HeldOutSelection MetaRatioEstimator NotFittedError RatioEstimator RuLSIF SourceMap Summary

@@ -17,7 +17,7 @@ from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import leave_out_columns
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.table import Table
-from fewratio.errors import FewRatioWarning, InputError, name_parameter
+from fewratio.errors import FewRatioWarning, InputError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 
@@ -88,6 +88,11 @@ def read_series(
     by_blocks : bool
         Whether blocks of rows will do if the series is long.
     """
+    if model.encoding_ is not None and model.encoding_.window is not None:
+        raise ParameterError(
+            "estimator is a model whose rows are windows of series; changes need one of readings. Learn one without "
+            "window."
+        )
     given, index = series, getattr(series, "index", ())
     shape = getattr(series, "shape", None)
     if shape is None and isinstance(series, list | tuple) and not any(np.ndim(value) for value in series):

@@ -100,18 +100,18 @@ class Request:
         from fewratio.data.readers.files import read_raw
 
         files, estimator = self.find(*paths)
-        return [read_raw(file) for file in files], estimator
+        return [cut_series(read_raw(file), estimator) for file in files], estimator
 
     @contextmanager
     def open(self, *paths: Path) -> "Iterator[tuple[list[RawTable], RatioEstimator | None]]":
         """Do the same, but leave the rows of large CSV, TSV and Parquet files there, to be read when they are used."""
-        # A report goes over rows again and again.
-        if self.report is not None:
-            yield self.read(*paths)
-            return
         from fewratio.data.readers.files import open_rows
 
         files, estimator = self.find(*paths)
+        # A report goes over rows again and again, and windows are cut from whole series.
+        if self.report is not None or cuts_series(estimator):
+            yield self.read(*paths)
+            return
         with ExitStack() as stack:
             yield [stack.enter_context(open_rows(file, by_column=True)) for file in files], estimator
 
@@ -252,6 +252,16 @@ class Request:
         import fewratio
 
         return fewratio.RuLSIF() if self.model is None else fewratio.load_model(self.model, "model")
+
+
+def cuts_series(estimator: "RatioEstimator | None") -> bool:
+    """Whether the rows of a model are windows of series."""
+    return estimator is not None and estimator.encoding_ is not None and estimator.encoding_.window is not None
+
+
+def cut_series(raw: "RawTable", estimator: "RatioEstimator | None") -> "RawTable":
+    """Return the windows of a series, if they are the rows of a model, or else the table as it is."""
+    return raw if estimator is None or estimator.encoding_ is None else estimator.encoding_.cut(raw)
 
 
 def make_app(verbs: Sequence[Verb], **options: Any) -> typer.Typer:

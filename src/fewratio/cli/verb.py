@@ -245,7 +245,9 @@ class Verb:
                 continue
             name = split_name(Path(first))[0] if field.reads else ""
             text = field.value.format(value=value, name=name, variable=field.variable)
-            texts["columns" if field in COLUMNS else "settings"] += f", {field.python or field.variable}={text}"
+            texts["columns" if field in (*COLUMNS, WINDOW) else "settings"] += (
+                f", {field.python or field.variable}={text}"
+            )
         if MODEL in given and "{columns}" in self.python and any(each.reads == "folder" for each in given):
             # The encoding of columns is the model's.
             texts["columns"] = ", encoding=model.encoding_"
@@ -279,6 +281,7 @@ COMMON = Field("common", "Use the columns that all tables have.", bool, False).o
     "Use only the columns that all tables have"
 )
 COLUMNS = (_name_columns("columns", "The only columns to use."), *COLUMN_USES, COMMON)
+WINDOW = Field("window", "Tables are series: so many readings in a row make a row to learn from.", int, least=2)
 MARKS = (
     Field("separator", "What divides the columns of text files, such as ';'.").on_page(
         "Separator of columns", ", (tab in .tsv)", (None, 2)

@@ -1,5 +1,5 @@
 # The public names: read by type checkers, and by `fewratio.lazy` when one is first used.
-from .collection import Collection as Collection
+from .collection import Collection as Collection, SourceOptions as SourceOptions
 from .columns import ColumnOptions as ColumnOptions
 from .dataset import Dataset as Dataset
 from .encoding import Encoding as Encoding

@@ -18,17 +18,36 @@ from numpy.typing import ArrayLike, NDArray
 from fewratio.core.arguments import as_path
 from fewratio.core.wording import quote_list, write_count
 from fewratio.data.columns import ColumnOptions, ColumnRules
-from fewratio.data.dataset import Dataset
-from fewratio.data.encoding import Encoding, encode_together
+from fewratio.data.dataset import Dataset, as_flags
+from fewratio.data.encoding import Encoding, encode_together, warn_of_gaps
 from fewratio.data.non_overlapping import find_constant, leave_out_dates
 from fewratio.data.raw_table import RawTable, align_labels, as_raw, check_features, freeze, open_frame
 from fewratio.data.readers import files
 from fewratio.data.split_table import cut_datasets
 from fewratio.data.table import Table
+from fewratio.data.windows import as_series
 from fewratio.errors import CollectionError, FewRatioWarning, InputError, ParameterError, name_parameter
 from fewratio.progress import track
 
 __all__ = ["Collection", "Dataset"]
+
+
+class SourceOptions(ColumnOptions, total=False):
+    """What can be said about the tables of a collection: of their columns, and how series become rows.
+
+    Attributes
+    ----------
+    window : int
+        Readings of a series that make a row: their values, how large the differences between them are, and their
+        spectrum. By default rows are rows.
+    step : int
+        Readings from the begin of one window to that of the next; by default none belongs to two windows. Rows that
+        share readings are not independent, as tests and intervals assume.
+    """
+
+    window: int
+    step: int
+
 
 # Datasets that a notebook shows.
 _SHOWN = 10
@@ -89,7 +108,7 @@ class Collection:
         groups: Iterable[str | None] | None = None,
         outliers: Iterable[ArrayLike | None] | None = None,
         name: str = "collection",
-        **options: Unpack[ColumnOptions],
+        **options: Unpack[SourceOptions],
     ) -> Collection:
         """Make a collection of one array per dataset.
 
@@ -108,6 +127,7 @@ class Collection:
             Name of the collection.
         **options
             What to do with columns of data frames: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`.
+            Or how to cut series into rows: `window` and `step` (`fewratio.data.SourceOptions`).
 
         Examples
         --------
@@ -131,13 +151,15 @@ class Collection:
         tables = {f"dataset {str(label)!r}": X for label, X in zip(labels, members, strict=True)}
         if not tables:
             return cls(name, ())
-        encoding, encoded = _encode_tables(tables, options)
-        datasets = []
-        for (called, X), label, table, group, flags in zip(
-            tables.items(), labels, encoded, groups, outliers, strict=True
-        ):
-            marks = None if flags is None else align_labels(flags, X, f"outliers of {called}", called)
-            datasets.append(Dataset(str(label), group, table.numbers, marks))
+        flags = [
+            None if each is None else align_labels(each, X, f"outliers of {called}", called)
+            for (called, X), each in zip(tables.items(), outliers, strict=True)
+        ]
+        encoding, encoded, flags = _encode_tables(tables, options, flags)
+        datasets = [
+            Dataset(str(label), group, table.numbers, marks)
+            for label, table, group, marks in zip(labels, encoded, groups, flags, strict=True)
+        ]
         return cls(name, datasets, encoded[0].feature_names, encoding)
 
     @classmethod
@@ -148,7 +170,7 @@ class Collection:
         group: str | None = None,
         outlier: str | None = None,
         name: str = "collection",
-        **options: Unpack[ColumnOptions],
+        **options: Unpack[SourceOptions],
     ) -> Collection:
         """Make a collection of one long table, in which a column names the dataset of each row.
 
@@ -183,7 +205,12 @@ class Collection:
             raise InputError(f"{found}; expected a pandas, polars or pyarrow table. Use from_arrays for arrays.")
         raw = as_raw(frame, "frame")
         features, parts, flags = cut_datasets(raw, dataset, group, outlier)
-        encoding, (table,) = _encode_tables({raw.name: features}, options, [rows for _, _, rows in parts])
+        if options.get("window") is not None:
+            labels, groups, rows_of = zip(*parts, strict=True)
+            tables = [features.take(rows) for rows in rows_of]
+            marks = None if flags is None else [flags[rows] for rows in rows_of]
+            return cls.from_arrays(tables, labels, groups, marks, name, **options)
+        encoding, (table,), _ = _encode_tables({raw.name: features}, options, [], [rows for _, _, rows in parts])
         datasets = [
             Dataset(label, member_of, freeze(table.numbers[rows]), None if flags is None else flags[rows])
             for label, member_of, rows in parts
@@ -202,7 +229,7 @@ class Collection:
         separator: str | None = None,
         decimal: str = ".",
         header: bool | None = None,
-        **options: Unpack[ColumnOptions],
+        **options: Unpack[SourceOptions],
     ) -> Collection:
         r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
 
@@ -240,7 +267,7 @@ class Collection:
         separator: str | None = None,
         decimal: str = ".",
         header: bool | None = None,
-        **options: Unpack[ColumnOptions],
+        **options: Unpack[SourceOptions],
     ) -> Collection:
         r"""Make a collection of a folder of data files, one dataset per file.
 
@@ -355,13 +382,26 @@ class Collection:
 
 
 def _encode_tables(
-    tables: Mapping[str, Any], options: ColumnOptions, parts: Sequence[NDArray[np.intp]] | None = None
-) -> tuple[Encoding | None, list[Table]]:
-    """Encode the tables of datasets, or one that is made of `parts`; no encoding if there is nothing to encode."""
-    rules = ColumnRules.of(options)
+    tables: Mapping[str, Any],
+    options: SourceOptions,
+    flags: list[Any],
+    parts: Sequence[NDArray[np.intp]] | None = None,
+) -> tuple[Encoding | None, list[Table], list[Any]]:
+    """Encode the tables of datasets, or one that is made of `parts`; no encoding if there is nothing to encode.
+
+    Of series, the windows are encoded; one is an outlier if any of its readings is.
+    """
+    columns: Any = dict(options)
+    length, step = columns.pop("window", None), columns.pop("step", None)
+    if length is None and step is not None:
+        raise ParameterError("step is given without window; it says how far windows are apart. Pass both, or none.")
+    rules = ColumnRules.of(columns)
+    if length is not None:
+        tables = {name: as_series(X, name).hold_in_memory() for name, X in tables.items()}
     encoding, encoded = encode_together(tables, rules, parts)
-    if encoding is None:
-        return None, encoded
+    if encoding is None and length is None:
+        return None, encoded, flags
+    encoding = encoding or Encoding.of_numbers(None, encoded[0].n_features)
     if rules.encoding is None:
         encoding, encoded = leave_out_dates(encoding, encoded, rules.keep, all_dates=True)
         constant = [name for name in find_constant(encoding, _rows(encoded, parts)) if name not in rules.keep]
@@ -369,7 +409,16 @@ def _encode_tables(
             found = f"Each dataset has one value in {quote_list(constant)}, so it separates the datasets by itself"
             use = name_parameter("drop", ",".join(constant), f"drop={constant!r}")
             warnings.warn(FewRatioWarning(f"{found}. To compare without, choose {use}."), stacklevel=4)
-    return encoding if encoding.has_medians or not encoding.is_identity else None, encoded
+    if length is not None:
+        series = list(tables.values())
+        encoding = Encoding.learn_windows(encoding, series, length, step)
+        rows, places, n_gaps = zip(*map(encoding.cut_series, series), strict=True)
+        warn_of_gaps("the datasets", sum(n_gaps))
+        encoded = [encoding.encode(each) for each in rows]
+        marks = [each if each is None else as_flags(each, "outliers") for each in flags]
+        flags = [each if each is None else each[rows].any(1) for each, rows in zip(marks, places, strict=True)]
+    is_needed = encoding.has_medians or not encoding.is_identity or encoding.window is not None
+    return encoding if is_needed else None, encoded, flags
 
 
 def _rows(tables: Sequence[Table], parts: Sequence[NDArray[np.intp]] | None) -> list[NDArray[Any]]:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.wording import quote_list, write_count, write_list
-from fewratio.data.column_kinds import DATE, DURATION, NUMBER, PLURALS
+from fewratio.data import windows
+from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, NUMBER, PLURALS
 from fewratio.data.columns import (
     DATED,
     DROPPED,
@@ -31,7 +32,7 @@ from fewratio.data.columns import (
 )
 from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, check_features, freeze
 from fewratio.data.table import FileNumbers, Table, as_table
-from fewratio.errors import CollectionError, InputError, LeftOutWarning, ParameterError, name_parameter
+from fewratio.errors import CollectionError, FewRatioWarning, InputError, LeftOutWarning, ParameterError, name_parameter
 
 # What the fields of a column are in JSON, besides its kind and its categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
@@ -59,6 +60,10 @@ class Encoding:
         Whether the columns have names of their own, or only numbers.
     id : str or None
         The column that names the rows.
+    window : Window or None
+        How series are cut into rows, whose features the columns are.
+    readings : Encoding or None
+        How the columns of such series become numbers.
 
     Examples
     --------
@@ -76,6 +81,8 @@ class Encoding:
     columns: tuple[Column, ...]
     is_named: bool = True
     id: str | None = None
+    window: windows.Window | None = None
+    readings: Encoding | None = None
 
     @classmethod
     def learn(
@@ -126,6 +133,18 @@ class Encoding:
         """Return the encoding of columns of numbers that stay as they are, with or without names."""
         return cls(tuple(map(Column, names or map(str, range(n_columns)))), names is not None)
 
+    @classmethod
+    def learn_windows(cls, readings: Encoding, series: Sequence[RawTable], length: int, step: int | None) -> Encoding:
+        """Return the encoding of windows of series, whose columns became numbers as `readings` says."""
+        # A window with a missing value is left out.
+        kept = tuple(replace(column, marks_missing=False) for column in readings.columns)
+        readings = replace(readings, columns=kept)
+        times = [windows.read_times(raw, readings._dates) for raw in series]
+        window = windows.Window.of(length, step, times)
+        channels = readings.features if readings.is_named else [f"value {place}" for place in readings.features]
+        names = windows.name_features(channels, window.length)
+        return cls(tuple(map(Column, names)), window=window, readings=readings)
+
     @cached_property
     def used(self) -> tuple[Column, ...]:
         """The columns that are used."""
@@ -160,6 +179,8 @@ class Encoding:
     @property
     def guessed(self) -> dict[str, str]:
         """Why columns are left out although nobody said so."""
+        if self.readings is not None:
+            return self.readings.guessed
         found = {column.name: column.left_out for column in self.columns if column.left_out is not None}
         return {name: why for name, why in found.items() if why not in (DROPPED, NOT_IN_ALL)}
 
@@ -171,6 +192,8 @@ class Encoding:
     @property
     def summary(self) -> str:
         """The columns in words, such as "9 columns: 7 numbers, 1 date (as days), 1 left out (Name: id)"."""
+        if self.readings is not None and self.window is not None:
+            return f"{self.readings.summary}; rows are windows of {self.window.length} readings"
         kinds = Counter(column.kind for column in self.used)
         parts = [f"{n} {kind if n == 1 else PLURALS[kind]}{' (as days)' * (kind == DATE)}" for kind, n in kinds.items()]
         out = [f"{column.name}: {column.left_out}" for column in self.columns if column.left_out is not None]
@@ -193,7 +216,7 @@ class Encoding:
         """
         if isinstance(X, Table):
             return X
-        raw = as_raw(X, name)
+        raw = self.cut(self.open(X, name))
         if is_lenient:
             # What is unknown is told of the whole table.
             raw = raw.hold_in_memory()
@@ -210,6 +233,39 @@ class Encoding:
             numbers = self.compute_features(raw, reference if is_lenient else None)
         table = Table(numbers, self.feature_names, raw.name, names)
         return table if self.has_medians else table.check_finite()
+
+    def open(self, X: Any, name: str) -> RawTable:
+        """Read a table, or a series where rows are windows."""
+        return as_raw(X, name) if self.window is None else windows.as_series(X, name)
+
+    def cut(self, raw: RawTable) -> RawTable:
+        """Return the windows of a series; any other table, or one of windows, as it is."""
+        is_cut = raw.labels == self.features if raw.is_named else len(raw.labels) == self.n_features
+        if self.window is None or is_cut:
+            return raw
+        rows, _, n_gaps = self.cut_series(raw)
+        warn_of_gaps(raw.name, n_gaps)
+        return rows
+
+    def cut_series(self, raw: RawTable) -> tuple[RawTable, NDArray[np.intp], int]:
+        """Return the windows of a series, the numbers of their readings, and how many windows have gaps."""
+        assert self.window is not None
+        assert self.readings is not None
+        table, raw = self.readings.encode(raw, raw.name, is_lenient=True), self.readings._name_columns(raw)
+        is_missing = np.zeros(raw.n_rows, dtype=np.bool_)
+        for column in self.readings.used:
+            values = raw.values(column.name)
+            is_category = column.kind == CATEGORY
+            is_missing |= values.to_categories().codes < 0 if is_category else np.isnan(values.to_numbers(column.kind))
+        places, n_gaps = self.window.find(windows.read_times(raw, self.readings._dates), is_missing, raw.name)
+        names = np.arange(raw.n_rows).astype(str) if table.row_names is None else table.row_names
+        features = windows.compute_features(np.asarray(table.numbers, dtype=np.float64)[places])
+        named = np.array(names, dtype=object)[places[:, 0]]
+        return RawTable(raw.name, self.features, True, features, named), places, n_gaps
+
+    @property
+    def _dates(self) -> list[str]:
+        return [column.name for column in self.columns if column.kind == DATE]
 
     def compute_features(self, raw: RawTable, reference: str | None = None) -> NDArray[Any]:
         """Return the features of a table of the columns that are used; with a reference, warn of what it had not."""
@@ -244,10 +300,15 @@ class Encoding:
             return raw.labels == self.features
         return len(raw.labels) == self.n_features != len(self.columns)
 
+    def _name_columns(self, raw: RawTable) -> RawTable:
+        """Return a table whose columns, if they have no names, are taken in their order."""
+        if raw.is_named or len(raw.labels) != len(self.columns):
+            return raw
+        return raw.name_by_position([column.name for column in self.columns])
+
     def _select_used(self, raw: RawTable, reference: str, is_lenient: bool) -> RawTable:
         """Return the columns that are used, or say which are not there, or are unknown."""
-        if not raw.is_named and len(raw.labels) == len(self.columns):
-            raw = raw.name_by_position([column.name for column in self.columns])
+        raw = self._name_columns(raw)
         left_out = {column.name for column in self.columns if column.left_out is not None}
         found = tuple(label for label in raw.labels if label not in left_out)
         unknown = [label for label in found if label not in self.places]
@@ -275,12 +336,16 @@ class Encoding:
         typed = [isinstance(getattr(column, field), kind) for column in columns for field, kind in _FIELDS.items()]
         typed += [isinstance(each["categories"], list) for each in content["columns"]]
         typed += [isinstance(content["is_named"], bool), isinstance(content["id"], str | None)]
+        window = windows.Window.of_file(content["window"]) if content.get("window") else None
+        readings = cls.from_dict(content["readings"]) if content.get("readings") else None
+        n_features = [len(windows.name_features(readings.features, window.length))] if window and readings else []
+        typed += [(window is None) == (readings is None), n_features in ([], [len(columns)])]
         names = [tuple(column.name for column in columns), *(column.categories for column in columns)]
         are_names = all(isinstance(name, str) for each in names for name in each)
         known = [each.kind in PLURALS and (each.median is None or math.isfinite(each.median)) for each in columns]
         if not (all(typed) and all(known) and are_names and all(len(set(each)) == len(each) for each in names)):
             raise ValueError("a column has a field of the wrong type, or two columns or categories share a name")
-        return cls(columns, content["is_named"], content["id"])
+        return cls(columns, content["is_named"], content["id"], window, readings)
 
 
 def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None) -> None:
@@ -344,6 +409,14 @@ def warn_of_left_out(reasons: Mapping[str, str], learned_from: str | None = None
     advice = f". To use them, choose {use}." if usable and learned_from is None else "."
     same = f", as in {learned_from}" if learned_from is not None else ""
     warnings.warn(LeftOutWarning(f"Left out: {columns}{same}{advice}"), stacklevel=5)
+
+
+def warn_of_gaps(name: str, n_gaps: int) -> None:
+    """Warn of windows that are left out, if any are."""
+    if not n_gaps:
+        return
+    found = f"{write_count(n_gaps, 'window')} of {name} with missing readings {'is' if n_gaps == 1 else 'are'} left out"
+    warnings.warn(FewRatioWarning(f"{found}. Fill the gaps to use them."), stacklevel=4)
 
 
 def align_names(raws: list[RawTable]) -> list[RawTable]:

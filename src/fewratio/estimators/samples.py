@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -191,6 +191,8 @@ def read_samples(
     """
     rules = ColumnRules.of(options)
     samples = Samples(*estimator._read(tables, rules), tuple(tables.values()))
+    if samples.encoding is not None and samples.encoding.window is not None:
+        samples = replace(samples, given=tuple(samples.tables))
     if samples.encoding is None or estimator.has_sources:
         return samples
     return Samples(*leave_out_dates(samples.encoding, samples.tables, rules.keep, not uses_dates), samples.given)

@@ -103,8 +103,9 @@ class SourceEstimator(RatioEstimator):
                 f"{named} is given, but a model has learned what becomes of "
                 "columns. Leave it out, or give it where the source collection is made."
             )
-        given = {name: X if isinstance(X, Table) else as_raw(X, name) for name, X in tables.items()}
+        given = dict(tables)
         if self.encoding_ is not None:
+            given = {n: X if isinstance(X, Table) else self.encoding_.open(X, n) for n, X in tables.items()}
             held = {label for X in given.values() if not isinstance(X, Table) for label in X.labels}
             guessed = {name: why for name, why in self.encoding_.guessed.items() if name in held}
             warn_of_left_out(guessed, learned_from=_SOURCES)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import COLUMNS, JSON, MARKS, SEED, Field, Page, Verb, declare_file
+from fewratio.cli.verb import COLUMNS, JSON, MARKS, SEED, WINDOW, Field, Page, Verb, declare_file
 from fewratio.errors import ParameterError
 from fewratio.learn import summaries
 from fewratio.learn.info import describe_learned, describe_weight_of_sources
@@ -26,6 +26,7 @@ def train(
     episodes: str,
     outlier: str | None,
     scale: str,
+    window: int | None,
     **given: Any,
 ) -> None:
     """Learn a model from related datasets.
@@ -52,17 +53,18 @@ def train(
             f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."
         )
     if any(source.suffix == summaries.SUFFIX for source in sources):
-        if (learner, episodes, scale, outlier) != (DEFAULT_LEARNER, "pairs", "columns", None):
+        if (learner, episodes, scale, outlier, window) != (DEFAULT_LEARNER, "pairs", "columns", None, None):
             raise ParameterError(
-                "--learner, --episodes, --scale and --outlier are for tables; summaries and their map leave no choice. "
-                "Leave them out, or give a folder of tables."
+                "--learner, --episodes, --scale, --outlier and --window are for tables; summaries and their map leave "
+                "no choice. Leave them out, or give a folder of tables."
             )
         summaries.learn(request, sources, output)
         return
     folder = summaries.only_folder(sources)
     from fewratio.data.collection import Collection
 
-    collection = Collection.from_folder(folder, outlier, **request.marks, **request.options(folder=folder))
+    options = request.options(folder=folder) | ({} if window is None else {"window": window})
+    collection = Collection.from_folder(folder, outlier, **request.marks, **options)
     estimator = _train(collection, learner, episodes, scale, request.seed, of_networks)
     if not is_first_process():
         return
@@ -127,6 +129,7 @@ VERB = Verb(
         Field("episodes", "What to learn: pairs, or inliers for outlier detection.", default="pairs"),
         Field("outlier", "Column that marks known outliers (0 and 1)."),
         Field("scale", "columns: centre and scale the columns; none: as they are.", default="columns"),
+        WINDOW,
         # For networks; None stands for the default of the learner.
         Field("features", "Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),
         Field("networks", "Networks of each kind, whose mean is taken; 1, or 2 for best.", int, least=1),

@@ -27,7 +27,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     from fewratio.progress import progress_bar
     from fewratio.ratio.report import RatioRows
 
-    tables = [read_raw(file) for file in files[:2]]
+    tables = [frame.cut_series(read_raw(file), estimator) for file in files[:2]]
     if estimator is None or request.model is None:
         # The network's ratios of small samples are better than a kernel's (docs/decisions/0008).
         estimator = AutoRatioEstimator(scale=request.scale or "columns", random_state=0)
@@ -37,7 +37,11 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     step = block_rows(X_nu.n_features + HIDDEN_VALUES)
     step *= block_rows(step * X_nu.n_features)
     pieces: list[dict[str, Sequence[Any]]] = []
-    with nullcontext(tables[0]) if rows is None else open_rows(files[2]) as source:
+    given = tables[0] if rows is None else None
+    if rows is not None and frame.cuts_series(estimator):
+        # Of a whole series: a window may not end with a piece of it.
+        given = frame.cut_series(read_raw(files[2]), estimator)
+    with open_rows(files[2]) if given is None else nullcontext(given) as source:
         estimator.fit(X_nu, X_de)
         start, n_rows = 0, source.n_rows
         shown = RatioRows(n_rows)
