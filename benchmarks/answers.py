@@ -7,6 +7,7 @@ pip install -e '.[peers-comparison,peers-outliers,peers-changes]'; export FEWRAT
 python benchmarks/answers.py --only halves --jobs 2 > results/benchmarks/halves.jsonl   # 19 minutes of processor time
 python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
+python benchmarks/answers.py --only weights > results/benchmarks/weights.jsonl            # four minutes
 python benchmarks/answers.py --only limit --draws 2000 --jobs 16            # divergence and its limit; needs no torch
 python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """

@@ -1,128 +1,204 @@
-"""Importance weights: what weighting is worth, whether the advice is right, and how long a million rows take."""
+"""Importance weights: beside what one would use instead, whether the advice is right, and how long they take."""
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from joblib import delayed
+from numpy.typing import NDArray
+from sklearn import datasets
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from everyday.data import classes
 from everyday.plan import Plan
-from fewratio import RuLSIF, importance_weights
-from fewratio.estimators import RatioEstimator
+from fewratio import ULSIF, importance_weights
 
 Report = Callable[..., None]
-Task = tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-LEAST_TRAINING_ROWS = 30
+LEAST_ROWS, MOST_ROWS = 30, 3_000
+BUNDLED = ("breast_cancer", "diabetes", "iris", "wine")
+# Added to errors before their logarithm: smaller differences do not matter.
+LEAST_ERROR = 0.01
 
 
-def shift_tasks(half: str, seeds: range) -> Iterator[Task]:
-    """Divide tables into training and target rows by chance that depends on a component or column, or on nothing."""
+class Problem(NamedTuple):
+    """Training rows that were selected by a known chance, target rows, and the true weights."""
+
+    about: dict[str, Any]
+    X: NDArray[Any]
+    y: NDArray[Any]
+    target: NDArray[Any]
+    truth: NDArray[Any]
+    weights: NDArray[Any]
+
+
+def tables(half: str) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
+    """Give the rows of tables and what is to be predicted; those of scikit-learn belong to the development half."""
+    for name, parts in classes(half).items():
+        yield name, np.concatenate(parts), np.repeat(np.arange(len(parts)), list(map(len, parts))).astype(str)
+    for name in BUNDLED if half == "development" else ():
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        yield name, X, y if name == "diabetes" else y.astype(str)
+
+
+def problems(half: str, seeds: range) -> Iterator[Problem]:
+    """Select training rows by a chance that depends on a component, a column, or the distance along a component."""
     for seed in seeds:
-        for name, parts in classes(half).items():
-            X, y = np.concatenate(parts), np.repeat(np.arange(len(parts)), list(map(len, parts)))
+        for name, X, y in tables(half):
+            rng = np.random.default_rng([seed, len(name)])
+            drawn = rng.permutation(len(X))[:MOST_ROWS]
+            X, y = X[drawn], y[drawn]
             X = X[:, np.ptp(X, axis=0) > 0]
             Z = (X - X.mean(0)) / X.std(0)
-            for kind in ("component", "column", "none"):
-                rng = np.random.default_rng([seed, len(name), len(kind)])
+            for kind in ("component", "column", "spread"):
+                is_column = kind == "column"
                 direction = np.eye(Z.shape[1])[rng.integers(Z.shape[1])]
-                if kind == "component":
-                    direction = np.linalg.svd(Z, full_matrices=False)[2][0]
-                along = Z @ direction
-                strength = 0.0 if kind == "none" else float(rng.choice([1, 2, 4]))
-                along = (along - np.median(along)) / along.std()
-                is_train = rng.random(len(X)) < 1 / (1 + np.exp(strength * along))
-                task = {"data": name, "shift": kind, "strength": strength, "seed": seed}
-                if is_train.sum() >= LEAST_TRAINING_ROWS and len(np.unique(y[is_train])) > 1:
-                    yield task, X[is_train], y[is_train], X[~is_train], y[~is_train]
+                along = Z @ (direction if is_column else np.linalg.svd(Z, full_matrices=False)[2][0])
+                along = along**2 if kind == "spread" else along
+                strength = float(rng.choice([1, 2, 4]))
+                along = strength * (along - np.median(along)) / along.std()
+                is_train = rng.random(len(X)) < 1 / (1 + np.exp(along))
+                about = {"data": name, "shift": kind, "strength": strength, "draw": seed}
+                is_large = min(is_train.sum(), (~is_train).sum()) >= LEAST_ROWS
+                if is_large and len(np.unique(y[is_train])) > 1:
+                    rows = X[is_train], y[is_train], X[~is_train], y[~is_train]
+                    yield Problem(about, *rows, np.exp(along[is_train]))
 
 
-def errors(weights: Any, X: np.ndarray, y: np.ndarray, target: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Give the error of a classifier of the class, and of a regression of the column that says most of it."""
-    classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    classifier.fit(X, y, logisticregression__sample_weight=weights)
-    column = int(np.nan_to_num(np.abs(np.corrcoef(np.column_stack([X, y]).T)[-1, :-1])).argmax())
-    regression = make_pipeline(StandardScaler(), Ridge())
-    regression.fit(np.delete(X, column, 1), X[:, column], ridge__sample_weight=weights)
-    residuals = regression.predict(np.delete(target, column, 1)) - target[:, column]
-    return {
-        "classifier": float(np.mean(classifier.predict(target) != truth)),
-        "regression": float(np.mean(residuals**2) / target[:, column].var()),
-    }
+def logistic_odds(problem: Problem) -> NDArray[Any]:
+    """Give the odds of a logistic regression that separates target from training rows."""
+    X = np.concatenate([problem.X, problem.target])
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
+    chance = model.fit(X, np.arange(len(X)) >= len(problem.X)).predict_proba(problem.X)
+    return chance[:, 1] / chance[:, 0]
 
 
-def _weighted(task: Task, estimator: RatioEstimator | None) -> tuple[Any, ...]:
-    """Give the weights of a task's training rows, and the errors of models without and with them."""
-    _, X, y, target, truth = task
-    found = importance_weights(X, target, estimator=estimator, random_state=0)
-    return found, *(errors(each, X, y, target, truth) for each in (None, found.weights))
+METHODS: dict[str, Callable[[Problem], NDArray[Any]]] = {
+    "fewratio": lambda each: importance_weights(each.X, each.target, random_state=0).weights,
+    "odds of a logistic regression": logistic_odds,
+    "uLSIF": lambda each: (
+        ULSIF(sigma="cv", reg="cv", scale="columns", random_state=0).fit(each.target, each.X).ratio_de_
+    ),
+    "no weights": lambda each: np.ones(len(each.X)),
+    "true weights": lambda each: each.weights,
+}
+
+
+def model_tasks(problem: Problem) -> dict[str, tuple[Any, Any, Any, Any]]:
+    """Give a regression and, where there are classes, a classification: rows and values of training and target."""
+    X, y, target, truth = problem.X, problem.y, problem.target, problem.truth
+    if y.dtype.kind == "f":
+        return {"regression": (X, y, target, truth)}
+    codes = np.unique(y, return_inverse=True)[1]
+    column = int(np.nan_to_num(np.abs(np.corrcoef(np.column_stack([X, codes]).T)[-1, :-1])).argmax())
+    rest = np.delete(X, column, 1), X[:, column], np.delete(target, column, 1), target[:, column]
+    return {"classification": (X, y, target, truth)} | ({"regression": rest} if X.shape[1] > 1 else {})
+
+
+def measure(task: str, rows: tuple[Any, Any, Any, Any], weights: NDArray[Any] | None) -> float:
+    """Give the error of a linear model at the target rows: wrong predictions, or squares over the variance."""
+    X, y, target, truth = rows
+    model = LogisticRegression(max_iter=1_000) if task == "classification" else Ridge()
+    pipe = make_pipeline(StandardScaler(), model)
+    pipe.fit(X, y, **{f"{pipe.steps[-1][0]}__sample_weight": weights})
+    predicted = pipe.predict(target)
+    return float(
+        np.mean(predicted != truth) if task == "classification" else np.mean((predicted - truth) ** 2) / truth.var()
+    )
+
+
+def _compare(problem: Problem) -> dict[str, dict[str, float]]:
+    """Give by measure and method the logarithm of the error."""
+    found: dict[str, dict[str, float]] = {}
+    true = problem.weights / problem.weights.mean()
+    for name, method in METHODS.items():
+        weights = method(problem)
+        weights = weights / weights.mean()
+        errors = {"weights": float(np.mean((weights - true) ** 2) ** 0.5)}
+        for task, rows in model_tasks(problem).items():
+            errors[task] = measure(task, rows, weights)
+            if task == "regression":
+                values, truth = rows[1], rows[3]
+                errors["mean"] = float(abs(np.average(values, weights=weights) - truth.mean()) / truth.std())
+        for each, error in errors.items():
+            found.setdefault(each, {})[name] = float(np.log(error + LEAST_ERROR))
+    return found
 
 
 def weighting(report: Report, plan: Plan, half: str) -> None:
-    """Report what weighting changes in each task, and how often the advice was right."""
-    makers: dict[str, Callable[[], RatioEstimator | None]] = {
-        "default": lambda: None,
-        "RuLSIF, cv": lambda: RuLSIF(0.1, sigma="cv", reg="cv", scale="columns"),
-    }
-    for name, make in makers.items():
-        changes: dict[bool, list[float]] = {True: [], False: []}
-        tasks = list(shift_tasks(half, plan.seeds(plan.count(1, 2))))
-        results = plan.run(delayed(_weighted)(task, make()) for task in tasks)
-        for (task, X, _, target, _), (found, plain, weighted) in zip(tasks, results, strict=True):
-            change = {model: float(np.log((weighted[model] + 0.01) / (plain[model] + 0.01))) for model in plain}
-            changes[found.is_worthwhile] += change.values()
+    """Report the mean log error of weights, means and models, and how it differs from the best rival's."""
+    cases = list(problems(half, plan.seeds(plan.count(1, 3))))
+    found = plan.run(delayed(_compare)(each) for each in cases)
+    n_tables = len({each.about["data"] for each in cases})
+    for name in ("weights", "mean", "regression", "classification"):
+        errors = {method: np.array([each[name][method] for each in found if name in each]) for method in METHODS}
+        rivals = {m: float(each.mean()) for m, each in errors.items() if m not in ("fewratio", "true weights")}
+        best = min(rivals, key=lambda each: rivals[each])
+        for method, logs in errors.items():
+            behind = logs - errors[best]
             report(
-                table="weighting",
-                **task,
-                estimator=name,
-                rows_train=len(X),
-                rows_target=len(target),
-                effective_sample_size=round(found.effective_sample_size, 1),
-                held_out_gain=round(found.held_out_gain, 4),
-                held_out_error=round(found.held_out_error, 4),
-                advised=found.is_worthwhile,
-                **{f"{model} unweighted": round(error, 4) for model, error in plain.items()},
-                **{f"{model} weighted": round(error, 4) for model, error in weighted.items()},
+                table="weights: mean log error",
+                error=name,
+                method=method,
+                problems=len(logs),
+                tables=n_tables,
+                mean_log_error=float(logs.mean()),
+                best_rival=best,
+                behind_best_rival=float(behind.mean()),
+                standard_error=float(behind.std(ddof=1) / len(behind) ** 0.5),
             )
-        # A change of less than one per cent is neither.
-        better, worse = (
-            {advised: sum(sign * each > 0.01 for each in of) for advised, of in changes.items()} for sign in (-1, 1)
-        )
-        decided = sum(better.values()) + sum(worse.values())
+
+
+def _advise(problem: Problem) -> list[tuple[str, str, float]]:
+    """Give of each model its kind, the advice, and the change of the log error at the target rows by the weights."""
+    found = []
+    for task, rows in model_tasks(problem).items():
+        result = importance_weights(rows[0], rows[2], y=rows[1], random_state=0)
+        errors = [measure(task, rows, weights) + LEAST_ERROR for weights in (result.weights, None)]
+        found.append((task, str(result.advice).partition(":")[0], float(np.log(errors[0] / errors[1]))))
+    return found
+
+
+def advice(report: Report, plan: Plan, half: str) -> None:
+    """Report by advice how often the error on the target fell or rose, by more than one per cent."""
+    found = plan.run(delayed(_advise)(each) for each in problems(half, plan.seeds(plan.count(1, 3))))
+    models = [each for of_problem in found for each in of_problem]
+    for said in ("use the weights", "no difference seen", "do not use the weights for this model"):
+        changes = np.array([change for _, told, change in models if told == said])
         report(
-            table="advice",
-            estimator=name,
-            models=sum(map(len, changes.values())),
-            advised=len(changes[True]),
-            better_if_advised=better[True],
-            worse_if_advised=worse[True],
-            better_if_not=better[False],
-            worse_if_not=worse[False],
-            mean_log_change_if_advised=round(float(np.mean(changes[True] or [np.nan])), 4),
-            mean_log_change_if_not=round(float(np.mean(changes[False] or [np.nan])), 4),
-            share_right=round((better[True] + worse[False]) / max(decided, 1), 3),
+            table="weights: advice",
+            advice=said,
+            models=len(models),
+            given=len(changes),
+            fell=int((changes < -LEAST_ERROR).sum()),
+            rose=int((changes > LEAST_ERROR).sum()),
+            mean_log_change=float(changes.mean()) if len(changes) else None,
         )
 
 
 def speed(report: Report, plan: Plan) -> None:
-    """Report how long the weights of many rows take."""
-    n = 20_000 if plan.quick else 1_000_000
-    rng = np.random.default_rng(0)
-    X, target = rng.normal(size=(n, 10)), rng.normal(0.3, 1, (n, 10))
-    wall, processor = time.perf_counter(), time.process_time()
-    importance_weights(X, target, random_state=0)
-    report(
-        table="speed of weights",
-        rows_a_side=n,
-        columns=10,
-        seconds=round(time.perf_counter() - wall, 2),
-        processor_seconds=round(time.process_time() - processor, 2),
-    )
+    """Report how long the weights of few and of many rows take; columns are of both kinds, and shift much."""
+    for n in (150, 5_000, 20_000 if plan.quick else 1_000_000):
+        rng = np.random.default_rng(0)
+        samples = []
+        for shift in (0.0, 1.0):
+            size = rng.normal(shift, 1, n)
+            numbers = {f"x{i}": size + rng.normal(0, 0.3, n) for i in range(6)}
+            texts = {f"c{i}": rng.choice(list("abcdefg"), n) for i in range(3)}
+            samples.append(pl.DataFrame(numbers | texts))
+        wall, processor = time.perf_counter(), time.process_time()
+        importance_weights(*samples, random_state=0)
+        report(
+            table="speed of weights",
+            rows_a_side=n,
+            columns="6 of numbers, 3 of categories",
+            seconds=round(time.perf_counter() - wall, 2),
+            processor_seconds=round(time.process_time() - processor, 2),
+        )
 
 
-ON_HALVES = {"weighting": weighting}
+ON_HALVES = {"weighting": weighting, "advice": advice}
 TABLES = {"million": speed}

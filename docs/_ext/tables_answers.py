@@ -52,6 +52,18 @@ def classes():
     return both_halves("", shares, list(sizes.values()), 2)
 
 
+def weights():
+    """Mean log errors of weights, of what they are used for, and how far they are behind the best rival's."""
+    found = records("weights", table="weights: mean log error", half="development")
+    errors, methods = (list(dict.fromkeys(each[key] for each in found)) for key in ("error", "method"))
+    cells = {
+        (each["method"], each["error"]): f"{each['mean_log_error']:.2f} ({each['behind_best_rival']:+.2f}, standard "
+        f"error {each['standard_error']:.2f})"
+        for each in found
+    }
+    return grid(["", *errors], [[method, *(cells[method, error] for error in errors)] for method in methods])
+
+
 def outliers():
     """Mean AUROC by the number of known normals."""
     found = {

@@ -89,7 +89,7 @@ class FewRatioError(_Message, Exception):
     --------
     >>> import fewratio
     >>> try:
-    ...     fewratio.compare_datasets([[1.0]], "a.csv")
+    ...     fewratio.compare_datasets([[1.0]], 3)
     ... except fewratio.FewRatioError as error:
     ...     print(error)
     B is a ...; expected a table with one row per instance and one column per feature. ...

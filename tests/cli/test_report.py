@@ -21,7 +21,7 @@ ONE = {
 }
 ANSWERS = {
     "compare": "These tables differ",
-    "weights": "the weights",
+    "weights": "Effective sample size",
     "ratio": "are more typical of a.csv",
     "outliers": "3 of 12 rows are outliers",
     "changes": "1 change: 2024-01-31 (z)",

@@ -74,7 +74,7 @@ def test_a_table_that_was_split_by_a_column_it_still_has():
     with pytest.warns(UserWarning, match=r"too thin to rely on\. .* choose drop=\['smoker'\]"):
         weights = importance_weights(tips[:60], tips[60:], random_state=0)
     assert weights.overlap < 0.05
-    assert weights.advice.endswith("the samples hardly overlap (smoker alone separates all rows)")
+    assert weights.summary.startswith("smoker alone separates all rows, and no weights can make up for that")
 
 
 def test_durations_and_times_are_described_in_their_units():
@@ -381,3 +381,22 @@ def test_a_column_that_differs_alone_is_a_hint_where_the_test_finds_nothing():
         if found.p_value > 0.05 >= found.columns[0].p_value:
             break
     assert "0 would count as different alone" in found.caution
+
+
+def test_means_deviations_and_missing_shares_are_numbers():
+    frame = pd.DataFrame({"n": [1.0, 2.0, np.nan, 3.0], "flag": [True, False, True, True], "c": list("xyxy")})
+    found = {each["column"]: each for each in compare_datasets(frame, frame, n_permutations=0).to_dict()["columns"]}
+    assert found["n"]["mean_first"] == 2.0
+    assert found["n"]["deviation_second"] == pytest.approx(np.std([1, 2, 3]))
+    assert found["n"]["missing_first"] == 0.25
+    assert (found["flag"]["mean_second"], found["c"]["mean_first"]) == (0.75, None)
+
+
+def test_typical_rows_that_are_identical_are_shown_once_with_a_count():
+    first = pd.DataFrame({"x": [5.0] * 30 + [0.0] * 10, "y": [1.0] * 40})
+    second = pd.DataFrame({"x": [0.0] * 38 + [1.0, 2.0], "y": [1.0] * 39 + [2.0]})
+    report = compare_datasets(first, second, random_state=0)._report()
+    tables = [block for section in report.sections for block in section.blocks if hasattr(block, "rows")]
+    typical = next(each for each in tables if each.caption == "The rows most typical of A")
+    assert typical.headings[2] == "rows alike"
+    assert [row[2].value for row in typical.rows] == [30]

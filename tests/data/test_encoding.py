@@ -1,6 +1,7 @@
 """Columns of any kind as numbers: decided from all tables together, the same for every library and order."""
 
 import datetime
+import inspect
 import json
 from dataclasses import replace
 from decimal import Decimal
@@ -14,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fewratio
 from fewratio import InlierOutlierDetector, RuLSIF, compare_datasets
 from fewratio.core.wording import write_label
 from fewratio.data.collection import Collection
-from fewratio.data.columns import Column, ColumnRules
+from fewratio.data.columns import ARGUMENTS, Column, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.raw_table import as_raw
 from fewratio.data.readers.files import find_file, read_raw
@@ -651,13 +653,14 @@ def test_times_with_am_and_pm_are_times_of_day(make):
 @pytest.mark.parametrize(
     ("option", "advice"),
     [
-        ({"permutations": 9}, "Pass n_permutations, as Python calls it."),
-        ({"seed": 1}, "Pass random_state, as Python calls it."),
-        ({"dorp": "x"}, "Pass one of them."),
+        ({"permutations": 9}, r"Did you mean n_permutations\?"),
+        ({"n_permutation": 9}, r"Did you mean n_permutations\?"),
+        ({"seed": 1}, r"Did you mean random_state\?"),
+        ({"dorp": "x"}, r"Did you mean drop\?"),
         ({"shared": True}, "Pass one of them."),
     ],
 )
-def test_an_option_of_the_shell_gets_the_name_that_python_has_for_it(option, advice):
+def test_a_misspelt_option_gets_the_name_that_python_has_for_it(option, advice):
     rows = np.arange(6.0).reshape(3, 2)
     with pytest.raises(ParameterError, match=f"is no option for columns; .*{advice}"):
         compare_datasets(rows, rows, **option)
@@ -728,3 +731,18 @@ def test_text_that_is_numbers_is_read_so_with_a_warning(make, texts):
 @pytest.mark.parametrize("texts", [["00123", "10115", "00123"], ["1_2", "1_3", "1_2"], ["4 m", "5 kg", "4 m"]])
 def test_text_that_only_looks_like_numbers_is_a_category(make, texts):
     assert encode(make({"p": texts}))[0].columns[0].kind == "category"
+
+
+def test_the_arguments_that_messages_know_are_those_of_the_functions():
+    functions = [getattr(fewratio, name) for name in fewratio.__all__ if inspect.isfunction(getattr(fewratio, name))]
+    kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD
+    for function in (*functions, fewratio.Collection.from_arrays):
+        parameters = inspect.signature(function).parameters.values()
+        if any(each.kind is kinds[1] for each in parameters):
+            assert {each.name for each in parameters if each.kind is kinds[0]} <= set(ARGUMENTS)
+
+
+def test_the_nearest_names_of_columns_come_first():
+    table = pl.DataFrame({f"c{i}": [0.5, 1.5] for i in range(20)} | {"weight": [1.0, 2.5]})
+    with pytest.raises(MissingColumnError, match=r"its columns are 'weight', 'c0', .*\. Did you mean 'weight'\?"):
+        compare_datasets(table, table, drop="wieght")

@@ -22,7 +22,7 @@ from fewratio.core.blocks import in_blocks
 from fewratio.data.dataset import Dataset
 from fewratio.data.raw_table import as_raw, naming_rows
 from fewratio.data.table import as_table
-from fewratio.errors import InputError, name_parameter
+from fewratio.errors import DataNotFoundError, InputError, name_parameter
 
 NAMES = ("height", "width", "depth")
 CONVERSIONS = {
@@ -256,7 +256,7 @@ def test_no_columns_are_refused(X):
 @pytest.mark.parametrize(
     "X",
     [
-        *([1.0, 2.0], np.ones(3), torch.ones(3), pd.Series([1, 2]), pl.Series([1, 2]), pd.Index([1, 2])),
+        *([1.0, 2.0], np.ones(3), torch.ones(3), pd.Index([1, 2])),
         *(pa.array([1, 2]), pa.chunked_array([[1, 2]])),
     ],
 )
@@ -291,12 +291,35 @@ def test_ragged_lists_are_refused(X, found):
 @pytest.mark.parametrize(
     ("X", "found"),
     [
-        *[("data.csv", "is a str"), (b"data", "is a bytes"), (3.0, "is a float"), (np.float64(3), "is a float64")],
-        *[(None, "is a NoneType"), ({"a": [1]}, "is a dict"), ({1, 2}, "is a set"), (np.array(3.0), "single number")],
+        *[(b"data", "is a bytes"), (3.0, "is a float"), (np.float64(3), "is a float64")],
+        *[
+            (None, "is a NoneType"),
+            ({}, "no columns"),
+            ({"a": 1}, "column 'a' of X_nu is a int"),
+            ({1, 2}, "is a set"),
+            (np.array(3.0), "single number"),
+        ],
     ],
 )
 def test_what_is_no_table_is_refused(X, found):
     assert found in refusal(X)
+
+
+def test_a_series_a_dict_and_a_path_are_tables(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, 2.5], "b": [3.0, np.nan]})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    columns = {"a": [1.5, 2.5], "b": frame["b"]}
+    for table in (columns, tmp_path / "data.csv", str(tmp_path / "data.csv")):
+        raw = as_raw(table)
+        assert (raw.labels, raw.is_named) == (("a", "b"), True)
+        np.testing.assert_array_equal(raw.array, frame)
+    for series in (frame["a"], pl.Series("a", [1.5, 2.5])):
+        assert as_table(series).feature_names == ("a",)
+        assert as_table(series).numbers.tolist() == [[1.5], [2.5]]
+    assert as_table(pd.Series([1.5])).feature_names is None
+    assert "columns of '1', '2' values" in refusal({"a": [1], "b": [1, 2]})
+    with pytest.raises(DataNotFoundError, match=r"'absent\.csv' does not exist"):
+        as_raw("absent.csv")
 
 
 def test_an_array_that_numpy_cannot_read_is_refused():

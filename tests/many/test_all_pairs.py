@@ -327,3 +327,12 @@ def test_a_value_that_each_dataset_has_counts():
     assert (found.p_values[off] <= 0.05).all()
     without = compare_all(tables, drop="grade", n_permutations=99, random_state=0)
     assert (without.p_values[off] > 0.05).all()
+
+
+def test_a_folder_is_a_collection_of_its_files(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in "ab":
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(9, 2)))
+    result, expected = (compare_all(each, random_state=0) for each in (tmp_path, Collection.from_folder(tmp_path)))
+    assert result.names == expected.names
+    assert np.array_equal(result.divergences, expected.divergences)

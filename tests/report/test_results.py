@@ -206,7 +206,11 @@ def test_weights_before_and_after():
     train = np.concatenate([rng.normal(0, 1, (200, 2)), rng.normal(2, 1, (200, 2))])
     result = importance_weights(train, rng.normal(2, 1, (300, 2)), random_state=0)
     report = result._report()
-    assert report.answer.startswith("Use the weights")
+    assert report.answer.startswith("Effective sample size")
+    assert (
+        tables(report)["Columns"].rows[0][5].value
+        == result.overlap_by_column[int(tables(report)["Columns"].rows[0][0])]
+    )
     assert report.facts["Rows"].endswith("of target rows")
     assert report.facts["Effective sample size"].endswith("of 400 rows")
     before, after = (np.array([row[place].value for row in tables(report)["Columns"].rows]) for place in (3, 4))

@@ -5,11 +5,18 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
 
 from fewratio import RuLSIF, importance_weights
+from fewratio.app import app
 from fewratio.errors import InputError, ParameterError
-from fewratio.estimators import KMM, RatioEstimator, relative_squared_error
+from fewratio.estimators import KMM, RatioEstimator
 from fewratio.estimators.samples import Samples
 from fewratio.weights import weighting as weights
 from fewratio.weights.weighting import WeightResult
@@ -98,36 +105,89 @@ def test_no_overlap_at_all_is_an_error_or_a_warning():
         importance_weights([[0.0], [0.1]], [[900.0], [901.0]], estimator=RuLSIF(sigma=1.0))
 
 
-@pytest.mark.slow
-def test_they_are_advised_where_the_samples_differ_and_enough_rows_are_left():
-    rng = np.random.default_rng(0)
-    same = importance_weights(rng.normal(size=(200, 2)), rng.normal(size=(200, 2)), random_state=0)
-    shifted_by_one = importance_weights(rng.normal(size=(200, 2)), rng.normal(0.7, 1, (200, 2)), random_state=0)
-    few = importance_weights(rng.normal(size=(60, 2)), rng.normal(1, 1, (300, 2)), random_state=0)
-    assert [each.is_worthwhile for each in (same, shifted_by_one, few)] == [False, True, False]
-    assert same.held_out_gain < 2 * same.held_out_error
-    assert "no better than constant" in same.advice
-    assert "below 50" in few.advice
-    assert shifted_by_one.to_dict()["is_worthwhile"] is True
-    assert "use the weights: the samples differ" in repr(shifted_by_one)
-    alone = importance_weights([[0.0]], [[1.0], [2.0]])
-    assert "too few rows" in alone.advice
-    assert alone.to_dict()["held_out_gain"] is None
+def curve(seed, n=300):
+    """Rows along a curve that a line fits only in parts, and target rows of one part."""
+    rng = np.random.default_rng(seed)
+    X, target = rng.uniform(-3, 3, (n, 1)), rng.normal(2, 0.4, (n, 1))
+    return X, target, X[:, 0] ** 2 + rng.normal(0, 0.1, n)
 
 
-def test_the_held_out_gain_is_that_of_j_over_constant_weights(monkeypatch):
-    class Known(RatioEstimator):
-        alpha = 0.3
+def test_advice_is_the_measured_error_of_a_model():
+    X, target, y = curve(0)
+    line = importance_weights(X, target, y=y, random_state=0)
+    assert line.advice.startswith("use the weights: the cross-validated mean squared error of Ridge")
+    assert line.validation.weighted < line.validation.unweighted - line.validation.margin
+    flat = importance_weights(X, target, y=y, model=IgnoresWeights(), random_state=0)
+    assert flat.advice.startswith("no difference seen")
+    classes = importance_weights(X, target, y=np.where(y > 4, "far", "near"), random_state=0)
+    assert classes.validation.measure == "share of wrong predictions"
+    assert classes.validation.model == "LogisticRegression"
 
-        def _fit(self, X_nu, X_de):
-            self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
-        def _ratio(self, X):
-            return np.exp(-np.abs(X[:, 0]))
+class IgnoresWeights(RegressorMixin, BaseEstimator):
+    """Does not use its weights."""
 
-    X, X_target = shifted(0)
-    expected = -0.5 - relative_squared_error(*(np.exp(-np.abs(Z[:, 0])) for Z in (X_target, X)), alpha=0.3)
-    assert importance_weights(X, X_target, estimator=Known()).held_out_gain == pytest.approx(expected)
+    def fit(self, X, y, sample_weight=None):
+        self.mean_ = y.mean()
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def test_a_model_that_weights_make_worse_is_advised_against_but_not_a_mean():
+    class Misled(IgnoresWeights):
+        def fit(self, X, y, sample_weight=None):
+            self.mean_ = y.mean() if sample_weight is None else y.mean() + 100
+            return self
+
+    X, target, y = curve(0)
+    found = importance_weights(X, target, y=y, model=Misled(), random_state=0)
+    assert found.advice.startswith("do not use the weights for this model")
+    assert found.advice.endswith("a mean over the target needs them all the same")
+
+
+def test_the_measured_errors_are_those_of_folds_weighted_like_the_target():
+    X, target, y = curve(1, 120)
+    found = importance_weights(X, target, y=y, model=IgnoresWeights(), random_state=0)
+    weights = found.weights / found.weights.sum()
+    # Whatever the folds are, a mean that leaves out a fifth is near the mean of all.
+    assert found.validation.unweighted == pytest.approx(weights @ (y - y.mean()) ** 2, rel=0.2)
+    assert found.validation.unweighted == found.validation.weighted
+
+
+def test_without_labels_there_is_no_advice():
+    found = importance_weights(*shifted(0), random_state=0)
+    assert found.advice is None
+    assert found.to_dict()["validation"] is None
+    assert "effective sample size" in repr(found)
+    assert "use" not in repr(found)
+
+
+def test_the_column_to_predict_may_be_named_and_is_not_used_for_the_weights():
+    X, target, y = curve(2, 80)
+    frame = pd.DataFrame({"x": X[:, 0], "y": y})
+    by_values = importance_weights(frame[["x"]], pd.DataFrame({"x": target[:, 0]}), y=y, random_state=0)
+    for to_resemble in (pd.DataFrame({"x": target[:, 0]}), pd.DataFrame({"x": target[:, 0], "y": 0.0})):
+        found = importance_weights(frame, to_resemble, y="y", random_state=0)
+        assert np.array_equal(found.weights, by_values.weights)
+        assert found.validation == by_values.validation
+        assert list(found.overlap_by_column) == ["x"]
+    model = make_pipeline(ColumnTransformer([("x", StandardScaler(), ["x"])]), Ridge())
+    own = importance_weights(frame, to_resemble, y="y", model=model, random_state=0)
+    assert own.validation.weighted == pytest.approx(found.validation.weighted)
+    order = np.random.default_rng(0).permutation(80)
+    again = importance_weights(frame.iloc[order], to_resemble, y="y", random_state=0)
+    assert again.validation.weighted == pytest.approx(found.validation.weighted)
+
+
+def test_overlap_by_column_is_the_share_of_target_rows_in_range():
+    train = pd.DataFrame({"a": [0.0, 1, 2, 3], "b": list("xxyy"), "c": [5.0, 6, 7, 8]})
+    target = pd.DataFrame({"a": [1.0, 2, 9, 9], "b": list("xyzy"), "c": [5.0, 6, 7, 8]})
+    found = importance_weights(train, target, random_state=0)
+    assert found.overlap_by_column == {"a": 0.5, "b": 0.75, "c": 1.0}
+    assert list(found.overlap_by_column) == ["a", "b", "c"]
+    assert "50% of the target rows are in the range of a" in repr(found)
 
 
 def test_of_large_samples_some_rows_are_fitted_and_all_are_weighed(monkeypatch):
@@ -155,6 +215,10 @@ def test_one_row_a_side_and_data_frames_will_do():
         (([[0.0]], [[-np.inf]]), {}, InputError, "X_target"),
         (([[0.0]], [[1.0]]), {"clip": 0}, ParameterError, "clip is 0"),
         (([[0.0]], [[1.0]]), {"clip": True}, ParameterError, "clip is True"),
+        (([[0.0]], [[1.0]]), {"y": [1.0, 2.0]}, InputError, r"y has shape \(2,\); expected one value per row"),
+        (([[0.0], [1.0]], [[1.0]]), {"y": [None, 2.0]}, InputError, "y is missing at row 0"),
+        (([[0.0], [1.0]], [[1.0]]), {"y": [2.0, 2.0]}, InputError, "nothing to predict"),
+        (([[0.0], [1.0]], [[1.0]]), {"y": [1.0, 2.0], "model": KNeighborsRegressor()}, ParameterError, "sample_weight"),
         (([[0.0]], [[1.0]]), {"estimator": "RuLSIF"}, ParameterError, "estimator is 'RuLSIF'"),
     ],
 )
@@ -180,10 +244,20 @@ def test_an_estimator_of_ones_own_gives_the_ratio_at_the_rows():
     assert np.allclose(importance_weights(X, X_target, estimator=Mine(), normalise=False), expected)
 
 
-@pytest.mark.slow
-def test_samples_that_do_not_meet_are_not_advised():
+def test_a_column_that_does_not_overlap_is_said_first():
     rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 2)), rng.normal(size=90)
     with pytest.warns(UserWarning, match="too thin"):
-        found = importance_weights(rng.normal(size=(300, 2)), rng.normal(8, 1, (300, 2)), random_state=0)
-    assert not found.is_worthwhile
-    assert found.advice.startswith("do not use the weights: the samples hardly overlap (column 0 alone separates")
+        found = importance_weights(X, rng.normal(8, 1, (90, 2)), y=y, random_state=0)
+    assert found.summary.startswith("column 0 alone separates all rows, and no weights can make up for that")
+    assert found.to_dict()["non_overlapping"] == [0, 1]
+
+
+def test_the_shell_names_the_column_to_predict(tmp_path):
+    X, target, y = curve(0, 120)
+    pd.DataFrame({"x": X[:, 0], "price": y}).to_csv(tmp_path / "train.csv", index=False)
+    pd.DataFrame({"x": target[:, 0]}).to_csv(tmp_path / "target.csv", index=False)
+    files = [str(tmp_path / "train.csv"), str(tmp_path / "target.csv")]
+    said = CliRunner().invoke(app, ["weights", *files, "--label", "price"])
+    assert "advice: use the weights: the cross-validated mean squared error of Ridge" in said.stdout
+    assert CliRunner().invoke(app, ["weights", files[1], files[1]]).stdout.count("advice: none without the column") == 1

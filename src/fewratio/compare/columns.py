@@ -1,7 +1,7 @@
 """How columns differ between two samples."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_apart
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, TIME
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, TIME
 from fewratio.data.columns import Column
 from fewratio.estimators.samples import Samples
 
@@ -40,6 +40,8 @@ class ColumnDifference(NamedTuple):
         categories: there is no share that says how they differ.
     missing_first, missing_second : float
         The share of rows of either sample in which it is missing.
+    mean_first, mean_second, deviation_first, deviation_second : float or None
+        Of numbers, booleans (0 and 1), durations (seconds) and times of day (hours); else None.
     p_value : float or None
         The chance that any column differs as much if the samples are of one distribution: adjusted for the number of
         columns. None if there was no test.
@@ -55,6 +57,10 @@ class ColumnDifference(NamedTuple):
     effect: float | None
     missing_first: float
     missing_second: float
+    mean_first: float | None
+    mean_second: float | None
+    deviation_first: float | None
+    deviation_second: float | None
     p_value: float | None
     contribution: float | None
 
@@ -97,8 +103,8 @@ def describe_columns(
     """
     apart, (first, second) = samples.non_overlapping, (table.numbers for table in samples.tables)
     found = [
-        ColumnDifference(
-            label, column.kind, *_describe(column, first[:, place], second[:, place]), p_value, contribution
+        ColumnDifference._make(
+            (label, column.kind, *_describe(column, first[:, place], second[:, place]), p_value, contribution)
         )
         for (label, (column, place)), p_value, contribution in zip(
             samples.columns.items(), p_values, contributions, strict=True
@@ -174,8 +180,9 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
     return sorted(found.values(), key=lambda each: (each.p_value, -abs(each.first - each.second)))
 
 
-def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, float, float, float]:
-    """Return what a column holds in either sample, the effect, and the shares of gaps."""
+def _describe(column: Column, first: Floats, second: Floats) -> tuple[Any, ...]:
+    """Return what a column holds in either sample, the effect, the shares of gaps, means and deviations."""
+    none = (None,) * 4
     gaps = [float(side[:, -1].mean()) if column.marks_missing else 0.0 for side in (first, second)]
     if column.kind == CATEGORY:
         shares = [side[:, : side.shape[1] - column.marks_missing].mean(0) for side in (first, second)]
@@ -185,20 +192,20 @@ def _describe(column: Column, first: Floats, second: Floats) -> tuple[str, str, 
             largest = len(effects) - 1
         what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")
         words = [f"{what} {share[largest]:.0%}" for share in shares]
-        return words[0], words[1], float(effects[largest]), gaps[0], gaps[1]
+        return *words, float(effects[largest]), *gaps, *none
     values = [column.decode(side) for side in (first, second)]
     if not all(map(len, values)):
         words = ["some values" if len(side) else "no values" for side in values]
-        return words[0], words[1], 0.0, gaps[0], gaps[1]
+        return *words, 0.0, *gaps, *none
     if column.kind == TIME:
         values = _unwind(*values)
+    means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
     if column.kind == BOOLEAN:
-        words = [f"True {side.mean():.0%}" for side in values]
+        words = [f"True {mean:.0%}" for mean in means]
     else:
-        means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
         words = write_apart(means[0], means[1], column.write)
         words = [f"{word} ± {column.write_deviation(each)}" for word, each in zip(words, deviations, strict=True)]
-    return words[0], words[1], float(means_apart(*values)), gaps[0], gaps[1]
+    return *words, float(means_apart(*values)), *gaps, *(none if column.kind == DATE else (*means, *deviations))
 
 
 def _unwind(first: Floats, second: Floats) -> list[Floats]:

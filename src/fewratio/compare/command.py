@@ -313,16 +313,20 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
 
 def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[RawTable]") -> "Iterator[str]":
     """Show the most typical rows of either sample, with their values in the columns that differ most."""
+    from fewratio.report.rows import find_distinct
+
     sides = (result.rows_a, result.ratios_a), (result.rows_b, result.ratios_b)
     for name, (rows, ratios), table, raw in zip(result.names, sides, result.samples.tables, tables, strict=True):
         shown = [label for label in columns if label in raw.places][:_VALUES]
         values = [raw.cells(label) for label in shown]
         counting = " (counting from 0)" * (table.row_names is None)
         yield f"rows        the most typical of {name}{counting}"
-        cells: list[tuple[Any, ...]] = [("", "ratio", *shown)]
-        for row in rows[:_ROWS].tolist():
+        shown_rows, counts = find_distinct(table, rows, _ROWS)
+        has_alike = bool(counts.max() > 1)
+        cells: list[tuple[Any, ...]] = [("", "ratio", *(["rows alike"] * has_alike), *shown)]
+        for row, count in zip(shown_rows.tolist(), counts.tolist(), strict=True):
             called = row if table.row_names is None else table.row_names[row]
-            cells.append((called, f"{ratios[row]:.2f}", *(column[row] for column in values)))
+            cells.append((called, f"{ratios[row]:.2f}", *([count] * has_alike), *(column[row] for column in values)))
         yield from frame.align_columns(cells)
 
 

@@ -361,7 +361,8 @@ def compare_datasets(
     Parameters
     ----------
     A : array-like of shape (n_a, n_features), or Dataset
-        NumPy array, list, pandas / polars / pyarrow table or torch tensor. A table may have columns of any kind:
+        NumPy array, list, dict of columns, series, path of a file, pandas / polars / pyarrow table or torch tensor. A
+        table may have columns of any kind:
         numbers, categories, dates, with missing values.
     B : array-like of shape (n_b, n_features), or Dataset
         The other one, with the same columns. Not needed with `by`.

@@ -212,10 +212,10 @@ def _rows(result: Any) -> list[page.Block]:
     ):
         # A ratio on the other side of 1 is typical of the other sample.
         is_typical = each > 1 if name == a else each < 1
-        typical = order[is_typical[order]][:_TYPICAL]
+        typical, counts = rows.find_distinct(table, order[is_typical[order]], _TYPICAL)
         if len(typical):
             caption = f"The rows most typical of {name}"
-            blocks.append(rows.row_table(caption, table, raw, typical, {"ratio": each}, labels[:_VALUES]))
+            blocks.append(rows.row_table(caption, table, raw, typical, {"ratio": each}, labels[:_VALUES], counts))
         else:
             blocks.append(page.Text(f"No row is more typical of {name} than of the other table."))
     return blocks

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypedDict
 
@@ -100,11 +101,14 @@ class ColumnOptions(TypedDict, total=False):
 
 
 # Options of the shell that Python calls otherwise, beside counts (--permutations is n_permutations).
-_SHELL_WORDS = {"seed": "random_state", "model": "estimator"}
-
-
-def _is_shell_word(name: str, value: object) -> bool:
-    return name in _SHELL_WORDS or (isinstance(value, int) and not isinstance(value, bool))
+_NEAR = 0.7
+_SHELL_WORDS = {"seed": "random_state", "model": "estimator", "label": "y"}
+# What else the public functions with these options are given.
+ARGUMENTS = (
+    *("arrays", "attributes", "blocks", "by", "checkpoint", "clip", "estimator", "level", "model", "n_jobs"),
+    *("n_permutations", "n_rows", "names", "new", "normalise", "outliers", "paired", "progress", "random_state"),
+    *("step", "threshold", "time", "window", "y"),
+)
 
 
 @dataclass(frozen=True)
@@ -136,10 +140,18 @@ class ColumnRules:
         given = {name: value for name, value in options.items() if value is not None}
         unknown = sorted(set(given) - ColumnOptions.__annotations__.keys())
         if unknown:
-            known = ", ".join(ColumnOptions.__annotations__)
-            meant = [_SHELL_WORDS.get(name) or f"n_{name}" for name in unknown if _is_shell_word(name, given[name])]
-            advice = f"Pass {' and '.join(meant)}, as Python calls it" if meant else "Pass one of them"
-            raise ParameterError(f"{quote_list(unknown)} is no option for columns; those are {known}. {advice}.")
+            known = list(ColumnOptions.__annotations__)
+            nearest = [
+                [_SHELL_WORDS[name]]
+                if name in _SHELL_WORDS
+                else get_close_matches(name, [*known, *ARGUMENTS], 1, _NEAR)
+                for name in unknown
+            ]
+            meant = " and ".join(name for each in nearest for name in each)
+            advice = f"Did you mean {meant}?" if meant else "Pass one of them."
+            raise ParameterError(
+                f"{quote_list(unknown)} is no option for columns; those are {', '.join(known)}. {advice}"
+            )
         # An encoding does not say whether dates that order two tables are kept.
         besides = sorted(set(given) - {"encoding", "keep"})
         if "encoding" in given and besides:

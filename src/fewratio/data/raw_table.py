@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -176,9 +179,10 @@ class RawTable:
         missing = [label for label in labels if not isinstance(label, str) or label not in self.places]
         if missing:
             found = f"{self.name} has no column {quote_list(missing)}"
-            raise MissingColumnError(
-                f"{found}; its columns are {quote_list(self.labels)}. Pass the name of one of them."
-            )
+            near = dict.fromkeys(label for each in missing for label in get_close_matches(str(each), self.labels))
+            advice = f"Did you mean {quote_list(list(near))}?" if near else "Pass the name of one of them."
+            known = quote_list(list(near | dict.fromkeys(self.labels)))
+            raise MissingColumnError(f"{found}; its columns are {known}. {advice}")
 
 
 def set_limits(columns: float, cells: float) -> None:
@@ -192,8 +196,9 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     Parameters
     ----------
     X : array-like of shape (n_rows, n_columns)
-        A NumPy array, nested lists, a pandas, polars or pyarrow table, a torch tensor on any device, a `Dataset`, or
-        any object that NumPy can read. A `RawTable` is returned as it is.
+        A NumPy array, nested lists, a pandas, polars or pyarrow table, a series (one column), a dict of columns by
+        their names, the path of a file, a torch tensor on any device, a `Dataset`, or any object that NumPy can read. A
+        `RawTable` is returned as it is.
     name : str
         What error messages call the table.
 
@@ -211,12 +216,26 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     """
     if isinstance(X, RawTable):
         return X
+    if isinstance(X, str | os.PathLike):
+        # What reads files is imported only for them.
+        from fewratio.data.readers.files import find_file, read_raw
+
+        return read_raw(find_file(Path(X)))
+    if type(X).__name__ == "Series" and hasattr(X, "to_frame"):
+        X = X.to_frame()
     frame = open_frame(X, name)
     native = None if frame is None else frame.to_native()
     columns: list[Any]
     if type(native).__module__.startswith("pyarrow"):
         return raw_from_arrow(native, name)
-    if frame is None:
+    if isinstance(X, Mapping):
+        columns = [_read_column(values, f"column {label!r} of {name}") for label, values in X.items()]
+        if len(set(map(len, columns))) > 1:
+            found = f"{name} has columns of {quote_list(sorted({str(len(each)) for each in columns}))} values"
+            raise InputError(f"{found}; {_LAYOUT}. Give every column as many values.")
+        check_shape((len(columns[0]) if columns else 1, len(columns)), name)
+        labels, is_named, index = tuple(map(str, X)), True, None
+    elif frame is None:
         array = _read_array(X, name)
         check_shape(array.shape, name)
         labels = tuple(map(str, range(array.shape[1])))
@@ -408,6 +427,15 @@ def _read_array(X: Any, name: str) -> NDArray[Any]:
     except (TypeError, ValueError, RuntimeError) as error:
         found = f"is a {type(X).__name__} that NumPy cannot read ({error})"
         raise InputError(f"{name} {found}; {_LAYOUT}. Pass a NumPy array.") from error
+
+
+def _read_column(values: Any, name: str) -> list[Any]:
+    """Return the values of one column as a list."""
+    array = _read_array(values, name) if hasattr(values, "__array__") else values
+    if isinstance(array, str | bytes | Mapping) or not np.iterable(array) or getattr(array, "ndim", 1) != 1:
+        found = f"{name} is a {type(values).__name__}"
+        raise InputError(f"{found}; expected one value per row. Pass a list or an array of one axis.")
+    return array.tolist() if isinstance(array, np.ndarray) else list(array)
 
 
 def _read_rows(rows: list[Any], name: str) -> NDArray[Any]:

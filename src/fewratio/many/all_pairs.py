@@ -36,7 +36,7 @@ _SAVE_SECONDS = 60.0
 
 
 def compare_all(
-    collection: Collection | Iterable[Any] | Mapping[Any, Any],
+    collection: Collection | Iterable[Any] | Mapping[Any, Any] | str | os.PathLike[str],
     *,
     estimator: RatioEstimator | None = None,
     n_permutations: int | None = None,
@@ -56,7 +56,7 @@ def compare_all(
 
     Parameters
     ----------
-    collection : Collection, or what `Collection.from_arrays` takes
+    collection : Collection, folder of files, or what `Collection.from_arrays` accepts
         Two datasets at least. Their sizes may differ.
     estimator : RatioEstimator, optional
         Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It stays
@@ -108,7 +108,9 @@ def compare_all(
             f"random_state is {random_state!r}, but a checkpoint can only be resumed from if the same is drawn again; "
             "expected a whole number. Pass random_state=0, for instance."
         )
-    if not isinstance(collection, Collection):
+    if isinstance(collection, str | os.PathLike):
+        collection = Collection.from_folder(collection, **columns)
+    elif not isinstance(collection, Collection):
         collection = Collection.from_arrays(collection, **columns)
     if len(collection) < 2:
         raise CollectionError(

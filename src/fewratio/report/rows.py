@@ -48,11 +48,32 @@ def row_names(table: Table, rows: Numbers) -> list[str]:
     return [str(row if table.row_names is None else table.row_names[row]) for row in rows.tolist()]
 
 
+def find_distinct(table: Table, rows: Numbers, most: int) -> tuple[Numbers, Numbers]:
+    """Return the first rows of some that differ from each other, and how many of them are like each."""
+    found: list[int] = []
+    counts: list[int] = []
+    while len(rows) and len(found) < most:
+        is_same = (table.numbers[rows] == table.numbers[rows[0]]).all(1)
+        found.append(rows[0])
+        counts.append(is_same.sum())
+        rows = rows[~is_same]
+    return np.array(found, dtype=np.intp), np.array(counts, dtype=np.intp)
+
+
 def row_table(
-    caption: str, table: Table, raw: RawTable, rows: Numbers, found: Mapping[str, Floats], labels: Sequence[str]
+    caption: str,
+    table: Table,
+    raw: RawTable,
+    rows: Numbers,
+    found: Mapping[str, Floats],
+    labels: Sequence[str],
+    counts: Numbers | None = None,
 ) -> page.Table:
-    """Return a table of some rows: what was found for them, and their values in some columns."""
-    values = cells(raw, rows, labels)
+    """Return a table of some rows: what was found for them, how many are alike, and their values in some columns."""
+    values: dict[str, list[Any]] = {}
+    if counts is not None and counts.max() > 1:
+        values["rows alike"] = [page.Number(count, str(count)) for count in counts.tolist()]
+    values |= cells(raw, rows, labels)
     numbers = [[page.Number(value, f"{value:.2f}") for value in each[rows].tolist()] for each in found.values()]
     called = "row (counted from 0)" if table.row_names is None else "row"
     shown = list(zip(row_names(table, rows), *numbers, *values.values(), strict=True))

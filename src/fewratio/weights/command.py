@@ -6,7 +6,7 @@ from fewratio.cli import frame
 from fewratio.cli.verb import COLUMNS, MARKS, MODEL, RESULTS, SEED, Field, Page, Verb, declare_table
 
 
-def weights(request: frame.Request, train: Path, target: Path, clip: float | None) -> None:
+def weights(request: frame.Request, train: Path, target: Path, label: str | None, clip: float | None) -> None:
     """Weigh training rows so that they resemble the target.
 
     Rows of large CSV, TSV and Parquet files stay there, and are read and written as they come.
@@ -18,15 +18,18 @@ def weights(request: frame.Request, train: Path, target: Path, clip: float | Non
 
         options = request.options(X_train, X_target)
         result = importance_weights(
-            X_train, X_target, estimator=estimator, clip=clip, random_state=request.seed, **options
+            X_train, X_target, y=label, estimator=estimator, clip=clip, random_state=request.seed, **options
         )
         table, names = result.samples.tables[0], frame.make_labels(train, target)
         columns = frame.identify_rows(table) | {"weight": result.weights}
+        shares = result.overlap_by_column.items()
+        outside = [f"{name} {share:.0%}" for name, share in shares if share < 1] or ["all of every column"]
         lines = [
+            *request.summary(result.samples, names),
             f"{len(result)} rows of {names[0]}, weighted to resemble {names[1]}: effective sample size "
             f"{result.effective_sample_size:.1f}, overlap {result.overlap:.2f}, {result.n_clipped} clipped",
-            f"advice: {result.advice}",
-            *request.summary(result.samples, names),
+            f"rows of {names[1]} in the range of {names[0]}: {', '.join(outside[: frame.SHOWN])}",
+            f"advice: {result.advice or 'none without the column to predict; name it with --label'}",
             *request.write_first_rows(columns, len(result)),
         ]
         payload = result.to_dict() | {"row_names": columns.get("name")} if request.wants_json else {}
@@ -42,10 +45,13 @@ VERB = Verb(
     (
         declare_table("train", "Table of the rows to weigh; - for CSV on standard input."),
         declare_table("target", "Table of rows like those that the model will be used on."),
+        Field(
+            "label", "Column of TRAIN that a model is to predict: says whether weights lower its error.", python="y"
+        ).on_page("Column to predict", "none", is_column=True),
         Field("clip", "Largest ratio allowed.", float).on_page("Largest ratio", "none", (1e-6, None)),
         *(MODEL, *COLUMNS, *MARKS, *RESULTS, SEED),
     ),
-    "result = fewratio.importance_weights({train}, {target}{settings}{columns})\nprint(result.weights, result.advice)",
+    "result = fewratio.importance_weights({train}, {target}{settings}{columns})\nprint(result)",
     Page(
         "Weigh rows",
         "Which weights make rows resemble others?",

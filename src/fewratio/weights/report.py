@@ -18,7 +18,7 @@ _DRAWN, _MOST_COLUMNS = 25, 600
 
 
 def report_weights(result: Any, names: tuple[str, str], command: str | None) -> page.Report:
-    """Say whether to use weights, and how they change each column.
+    """Say whether the samples overlap, what a model gains by weights, and how they change each column.
 
     Parameters
     ----------
@@ -35,9 +35,7 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
         "Overlap": f"{result.overlap:.2f} (about 1: alike; 0: nothing in common)",
         "Clipped": write_count(result.n_clipped, "weight"),
     }
-    if not np.isnan(result.held_out_gain):
-        facts["Gain at held-out rows"] = f"{result.held_out_gain:.3g}, standard error {result.held_out_error:.2g}"
-    advice = f"{result.advice[0].upper()}{result.advice[1:]}."
+    answer = f"{result.summary[0].upper()}{result.summary[1:]}."
     chart = _weights(result)
     call = "importance_weights", ("X_train", "X_target")
     sections = [
@@ -47,7 +45,7 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
         page.Section("What was done to the columns", column_treatment(result.samples, names)),
         page.Section("How this was made", page.describe_making(result.settings, command, *call)),
     ]
-    return page.Report(f"Weights of {train} for {target}", advice, facts, sections)
+    return page.Report(f"Weights of {train} for {target}", answer, facts, sections)
 
 
 def draw_weights(result: Any) -> Picture:
@@ -103,20 +101,21 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
             each._replace(shares=each.shares[1:], missing=each.missing[1:]).small_chart(("weighted rows", names[1])),
             each.column.kind,
             *(page.Number(abs(value), write_effect(value)) for value in found[label]),
+            page.Number(result.overlap_by_column[label], f"{result.overlap_by_column[label]:.0%}"),
         ]
         for label, each in distributions.items()
     ]
     note = (
         f"Differences of the means of {names[0]} from those of {names[1]}, in units of the deviation within both; of "
         f"categories, that of the share that differs most. Distributions: weighted {names[0]} above the line, "
-        f"{names[1]} below it."
+        f"{names[1]} below it. In range: rows of {names[1]} whose value lies within those of {names[0]}."
     )
     left = len(order) - len(table)
     note += f" {left} more columns, which differ less, are left out here." * (left > 0)
     samples = (names[0], f"{names[0]}, weighted", names[1])
     return [
         _difference_chart(found),
-        page.Table("Columns", ["column", "distributions", "kind", "before", "after"], table, True, note),
+        page.Table("Columns", ["column", "distributions", "kind", "before", "after", "in range"], table, True, note),
         page.Charts([distributions[label].chart(samples) for label in order[:_LARGE]]),
     ]
 

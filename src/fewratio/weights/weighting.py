@@ -7,28 +7,25 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fewratio.core.blocks import in_blocks
-from fewratio.core.draws import deal, draw_rows
+from fewratio.core.blocks import in_blocks, row_blocks
+from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats
 from fewratio.data.columns import ColumnOptions
 from fewratio.errors import FewRatioWarning, InputError, name_parameter
 from fewratio.estimators import samples as inputs
-from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.classifier import ClassifierRatio
-from fewratio.progress import progress_bar, track
+from fewratio.progress import progress_bar
 from fewratio.report.reported import Reported, make_plain
+from fewratio.weights.validation import Validation, select_given, split_off_label, validate
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-_THIN_SIZE, _THIN_RATIO = 0.1, 0.1
+# The overlap is thin if fewer rows than these, and than a tenth of them, are effective; or below this mean ratio.
+_THIN_SIZE, _THIN_SHARE, _THIN_RATIO = 10, 0.1, 0.1
 # Rows per sample that the ratio is fitted to: more cost much and gain little.
 _MAX_ROWS = 5_000
-_N_FOLDS = 3
-# Weighting pays if the held-out gain has so many standard errors, and if so many rows are left. Chosen on the tables of
-# the development half (benchmarks/answers.py --only weighting; docs/decisions/0013).
-_LEAST_ERRORS, _LEAST_SIZE = 2.0, 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,9 +42,11 @@ class WeightResult(Reported):
         How many weights were clipped.
     samples : Samples
         The tables, and what became of their columns.
-    held_out_gain, held_out_error : float
-        By how much the ratio has a smaller error J (`relative_squared_error`) than constant weights at rows that it was
-        not fitted to, and the standard error of that; NaN where a sample has a single row.
+    overlap_by_column : dict
+        Of each column the share of target rows whose value lies within the range, or among the categories, of the
+        training rows; the smallest first.
+    validation : Validation or None
+        The error of a model with and without weights, if `y` was given.
     settings : dict
         What `importance_weights` was told.
     """
@@ -56,8 +55,8 @@ class WeightResult(Reported):
     ratio: Floats
     n_clipped: int
     samples: inputs.Samples
-    held_out_gain: float = np.nan
-    held_out_error: float = np.nan
+    overlap_by_column: dict[str | int, float] = field(default_factory=dict)
+    validation: Validation | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -71,43 +70,39 @@ class WeightResult(Reported):
         return float(self.ratio.mean())
 
     @property
-    def is_worthwhile(self) -> bool:
-        """Whether a model is likely to gain by the weights: see `advice`."""
-        return self._differs and not self._is_thin and self.effective_sample_size >= _LEAST_SIZE
+    def advice(self) -> str | None:
+        """Whether to use the weights for the model, by its measured error; None without `y`.
+
+        It is "use", "no difference seen" or "do not use", with the measurement. It is about the model: for a mean over
+        the target, weights are needed whatever a model does.
+        """
+        return None if self.validation is None else self.validation.advice
 
     @property
-    def advice(self) -> str:
-        """Whether to use the weights, and why.
-
-        Use them if the ratio is better than constant weights at held-out rows, by two standard errors, and if the
-        effective sample size is 50 or more.
-        """
-        if self.is_worthwhile:
-            return "use the weights: the samples differ, and the effective sample size is large enough"
-        if np.isnan(self.held_out_gain):
-            return "do not use the weights: there are too few rows to tell whether the samples differ"
-        if not self._differs:
-            return "do not use the weights: at held-out rows they are no better than constant ones"
-        if self._is_thin:
-            why = "; ".join(each.separates for each in self.samples.non_overlapping)
-            return f"do not use the weights: the samples hardly overlap{f' ({why})' * bool(why)}"
-        size = self.effective_sample_size
-        return (
-            f"do not use the weights: their effective sample size is {size:.1f}, and below {_LEAST_SIZE} they add noise"
-        )
+    def summary(self) -> str:
+        """What to know before the weights are used: columns that do not overlap, the rows that are left, the advice."""
+        apart = [f"{each.separates}, and no weights can make up for that" for each in self.samples.non_overlapping]
+        size = f"effective sample size {self.effective_sample_size:.1f} of {len(self)} rows"
+        least = [
+            f"{share:.0%} of the target rows are in the range of {f'column {label}' * isinstance(label, int) or label}"
+            for label, share in self.overlap_by_column.items()
+            if share < 1
+        ][:1]
+        return "; ".join([*apart, size, *least, *([] if self.advice is None else [self.advice])])
 
     @property
     def _is_thin(self) -> bool:
-        return self.effective_sample_size < _THIN_SIZE * len(self) or self.overlap < _THIN_RATIO
+        return self.effective_sample_size < self._least_size or self.overlap < _THIN_RATIO
 
     @property
-    def _differs(self) -> bool:
-        return self.held_out_gain > _LEAST_ERRORS * self.held_out_error
+    def _least_size(self) -> float:
+        return min(_THIN_SIZE, _THIN_SHARE * len(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists."""
-        size = "effective_sample_size", "overlap", "n_clipped"
-        return make_plain(self, "weights", *size, "is_worthwhile", "advice", "held_out_gain", "held_out_error")
+        size = "effective_sample_size", "overlap", "overlap_by_column", "n_clipped"
+        apart = [each.column for each in self.samples.non_overlapping]
+        return make_plain(self, "weights", *size, "advice", "validation") | {"non_overlapping": apart}
 
     def plot(self) -> "Picture":
         """Draw the weights from large to small, and the effective sample size.
@@ -135,15 +130,15 @@ class WeightResult(Reported):
         return len(self.weights)
 
     def __repr__(self) -> str:
-        size, n = self.effective_sample_size, len(self)
-        counts = f"{n} rows, effective sample size {size:.1f}, overlap {self.overlap:.2f}, {self.n_clipped} clipped"
-        return f"WeightResult: {counts}; {self.advice}"
+        return f"WeightResult: {self.summary}; overlap {self.overlap:.2f}, {self.n_clipped} clipped"
 
 
 def importance_weights(
     X_train: Any,
     X_target: Any,
     *,
+    y: Any = None,
+    model: Any = None,
     estimator: Any = None,
     clip: float | None = None,
     normalise: bool = True,
@@ -152,9 +147,9 @@ def importance_weights(
 ) -> WeightResult:
     """Weigh training rows by the ratio of the target's density to theirs.
 
-    `WeightResult.advice` says whether to use them: often it is better not to. A warning is given where the overlap
-    of the samples is too thin to rely on the weights: if `WeightResult.effective_sample_size` is below a tenth of the
-    number of training rows, or if the mean ratio at them (`WeightResult.overlap`) is below 0.1.
+    With `y`, `WeightResult.advice` says whether to use them for a model: often it is better not to. A warning is given
+    where the overlap of the samples is too thin to rely on the weights: if `WeightResult.effective_sample_size` is
+    below 10 and below a tenth of the training rows, or if the mean ratio at them (`WeightResult.overlap`) is below 0.1.
 
     Parameters
     ----------
@@ -162,15 +157,22 @@ def importance_weights(
         The rows to weigh.
     X_target : array-like of shape (n_target, n_features)
         Rows as they come where the model is to be used; no labels are needed.
+    y : str or array-like of shape (n_train,), optional
+        What a model is to predict: its values in the training rows, or the column that has them, which is then not
+        used for the weights. The error of the model with and without weights is cross-validated at no more than 5,000
+        training rows, which count by their weights.
+    model : scikit-learn estimator, optional
+        The model that you will fit to `X_train`, an array or a data frame as you give it. By default a ridge regression
+        if `y` holds numbers, else a logistic regression, of the columns as numbers.
     estimator : RatioEstimator, optional
-        Gives the ratio. By default `ClassifierRatio` at alpha = 0.1, which bounds the ratio by 10 and with it the
-        variance of what is learned. Of samples of more than 5,000 rows so many are drawn to fit it to.
+        Gives the ratio; with alpha > 0 it is at most 1 / alpha. By default `ClassifierRatio` at alpha = 0
+        (docs/decisions/0013-weights.md). Of samples of more than 5,000 rows so many are drawn to fit it to.
     clip : float, optional
         Largest ratio; larger ones are cut to it, before normalising. Lowers variance, adds bias.
     normalise : bool, default=True
         Whether to divide the weights by their mean, which is then 1.
     random_state : int, numpy Generator or None
-        Seeds an estimator that has no seed, draws rows, and deals them to folds.
+        Seeds an estimator that has no seed, draws rows, and deals them to folds of the validation.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
         (`fewratio.ColumnOptions`).
@@ -189,22 +191,25 @@ def importance_weights(
     >>> rng = np.random.default_rng(0)
     >>> X, X_target = rng.normal(1, 0.5, (150, 1)), rng.normal(2, 0.25, (150, 1))
     >>> y, y_target = np.sinc(X[:, 0]), np.sinc(X_target[:, 0])
-    >>> w = importance_weights(X, X_target, random_state=0)
+    >>> w = importance_weights(X, X_target, y=y, random_state=0)
+    >>> w.advice.split(":")[0]
+    'use the weights'
     >>> models = [LinearRegression().fit(X, y, sample_weight=weight) for weight in (None, w)]
     >>> [round(float(np.mean((model.predict(X_target) - y_target) ** 2)), 3) for model in models]
-    [0.306, 0.008]
+    [0.306, 0.004]
     """
     needed = "a positive number, the largest ratio"
     inputs.check_switch("normalise", normalise)
     limit = np.inf if clip is None else inputs.check_number("clip", clip, 0, np.inf, needed)
     for_model, rng = inputs.rng_streams(random_state, 2)
-    model = inputs.copy_seeded(estimator, ClassifierRatio(alpha=0.1), for_model)
-    samples = inputs.read_samples(model, {"X_train": X_train, "X_target": X_target}, columns)
+    train, to_resemble, label = split_off_label(X_train, X_target, y)
+    ratio_model = inputs.copy_seeded(estimator, ClassifierRatio(alpha=0.0), for_model)
+    samples = inputs.read_samples(ratio_model, {"X_train": train, "X_target": to_resemble}, columns)
     # Not copied: there may be many, and they may be in files.
     X, target = (table.numbers for table in samples.tables)
     rows, target_rows = (draw_rows(each, _MAX_ROWS, rng) for each in (X, target))
     drawn = [np.ascontiguousarray(each, dtype=np.float64) for each in (target[target_rows], X[rows])]
-    fitted = inputs.fit_copy(model, *drawn)
+    fitted = inputs.fit_copy(ratio_model, *drawn)
     ratio = np.empty(len(X))
     if len(rows) < len(X):
         with progress_bar(len(X), "weighing", unit="rows") as report:
@@ -218,8 +223,13 @@ def importance_weights(
         )
     n_clipped = int((ratio > limit).sum())
     weights = weights / weights.mean() if normalise else weights
-    settings = {"estimator": estimator, "clip": clip, "normalise": normalise, "random_state": random_state, **columns}
-    result = WeightResult(weights, ratio, n_clipped, samples, *_held_out_gain(model, drawn, rng), settings)
+    settings = {"model": model, "estimator": estimator, "clip": clip, "normalise": normalise}
+    settings |= {"random_state": random_state, **columns} | ({"y": y} if isinstance(y, str) else {})
+    validation = None
+    if label is not None:
+        given = None if model is None else select_given(X_train, y, rows)
+        validation = validate(model, given, drawn[1], label[rows], weights[rows], rng)
+    result = WeightResult(weights, ratio, n_clipped, samples, _measure_overlap(samples), validation, settings)
     if result._is_thin:
         n, size = len(result), result.effective_sample_size
         names = [str(each.column) for each in samples.non_overlapping]
@@ -231,26 +241,25 @@ def importance_weights(
         )
         warning = (
             f"The effective sample size of the {n} rows of {samples.tables[0].name} is {size:.1f}, and the mean ratio "
-            f"at them is {result.overlap:.2g}; below {_THIN_SIZE * n:.1f} or {_THIN_RATIO} the overlap is too thin to "
-            f"rely on. {advice}."
+            f"at them is {result.overlap:.2g}; below {result._least_size:.3g} or {_THIN_RATIO} the overlap is too thin "
+            f"to rely on. {advice}."
         )
         warnings.warn(FewRatioWarning(warning), stacklevel=2)
     return result
 
 
-def _held_out_gain(model: RatioEstimator, samples: list[Floats], rng: np.random.Generator) -> tuple[float, float]:
-    """Give by how much J is below that of the ratio 1, at folds that were left out, and the standard error."""
-    n_folds = min(_N_FOLDS, *map(len, samples))
-    if n_folds < 2:
-        return np.nan, np.nan
-    folds = [deal(len(X), n_folds, rng) for X in samples]
-    ratios = [np.empty(len(X)) for X in samples]
-    for k in track(range(n_folds), n_folds, "validating", unit="folds"):
-        fitted = inputs.fit_copy(model, *(X[fold != k] for X, fold in zip(samples, folds, strict=True)))
-        for X, fold, ratio in zip(samples, folds, ratios, strict=True):
-            ratio[fold == k] = fitted._ratio(X[fold == k])
-    alpha = float(getattr(model, "alpha", 0.0))
-    # The terms of -J, row by row; -J of the ratio 1 is a half.
-    terms = ratios[0] - alpha / 2 * ratios[0] ** 2, (alpha - 1) / 2 * ratios[1] ** 2
-    gain = sum(float(each.mean()) for each in terms) - 0.5
-    return gain, sum(float(each.var()) / len(each) for each in terms) ** 0.5
+def _measure_overlap(samples: inputs.Samples) -> dict[str | int, float]:
+    """Return of each column the share of target rows that lie within the range of the training rows."""
+    train, target = (table.numbers for table in samples.tables)
+    low, high = np.full(train.shape[1], np.inf), np.full(train.shape[1], -np.inf)
+    for block in row_blocks(len(train), train.shape[1]):
+        rows = train[block]
+        low, high = np.minimum(low, rows.min(0)), np.maximum(high, rows.max(0))
+    places = {label: place for label, (_, place) in samples.columns.items()}
+    counts = dict.fromkeys(places, 0)
+    for block in row_blocks(len(target), target.shape[1]):
+        rows = target[block]
+        is_inside = (rows >= low) & (rows <= high)
+        for label, place in places.items():
+            counts[label] += int(is_inside[:, place].all(1).sum())
+    return {label: counts[label] / len(target) for label in sorted(places, key=lambda each: counts[each])}

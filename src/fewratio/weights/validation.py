@@ -1,0 +1,166 @@
+"""Whether weights lower the error of a model where it is to be used: measured, not guessed."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from fewratio.core.draws import deal, row_order, set_seed
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.column_kinds import NUMBER
+from fewratio.data.raw_table import RawTable, align_labels, as_raw, open_frame
+from fewratio.errors import InputError, ParameterError, name_parameter
+from fewratio.progress import track
+
+_N_FOLDS = 5
+# The chance to call two models different that are not, on either side.
+_CHANCE = 0.025
+
+
+class Validation(NamedTuple):
+    """The cross-validated error of a model at held-out training rows, which count by their weights.
+
+    Attributes
+    ----------
+    model : str
+        What the model is called.
+    measure : str
+        "mean squared error" or "share of wrong predictions".
+    unweighted, weighted : float
+        The error of the model fitted without and with weights.
+    standard_error : float
+        That of the difference of both.
+    margin : float
+        How large the difference must be to be called one: the standard error times Student's quantile of 97.5 %, with
+        as many degrees of freedom as the effective sample size.
+    """
+
+    model: str
+    measure: str
+    unweighted: float
+    weighted: float
+    standard_error: float
+    margin: float
+
+    @property
+    def advice(self) -> str:
+        """What to do, and the measurement."""
+        gain = self.unweighted - self.weighted
+        measured = (
+            f"the cross-validated {self.measure} of {self.model} on the target is {self.weighted:.3g} with weights and "
+            f"{self.unweighted:.3g} without (standard error of the difference {self.standard_error:.2g})"
+        )
+        if gain > self.margin:
+            return f"use the weights: {measured}"
+        if -gain > self.margin:
+            return f"do not use the weights for this model: {measured}; a mean over the target needs them all the same"
+        return f"no difference seen: {measured}"
+
+
+def split_off_label(X_train: Any, X_target: Any, y: Any) -> tuple[Any, Any, NDArray[Any] | None]:
+    """Return both tables without the column that is to be predicted, and its values in the training rows."""
+    if y is None:
+        return X_train, X_target, None
+    if isinstance(y, str):
+        train, target = as_raw(X_train, "X_train"), as_raw(X_target, "X_target")
+        train.check_has([y])
+        held = train.values(y)
+        values = held.numbers if held.kind == NUMBER else np.array(train.cells(y), dtype=object)
+        return train.drop([y]), target.drop([y]) if y in target.places else target, _check_label(values, train.n_rows)
+    n_rows = X_train.n_rows if isinstance(X_train, RawTable) else as_raw(X_train, "X_train").n_rows
+    return X_train, X_target, _check_label(np.asarray(align_labels(y, X_train, "y", "X_train")), n_rows)
+
+
+def _check_label(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    called = name_parameter("y")
+    if values.shape != (n_rows,):
+        raise InputError(
+            f"{called} has shape {values.shape}; expected one value per row of X_train, {n_rows}. Pass so many."
+        )
+    is_missing = np.array([value is None or value != value for value in values.tolist()])
+    if is_missing.any():
+        row = int(is_missing.argmax())
+        raise InputError(
+            f"{called} is missing at row {row} (counting from 0); every row needs a value. Drop such rows."
+        )
+    if (values == values[0]).all():
+        raise InputError(f"{called} is {values[0]!r} in every row; there is nothing to predict. Leave it out.")
+    return values
+
+
+def validate(
+    model: Any, given: Any, numbers: Floats, y: NDArray[Any], weights: Floats, rng: np.random.Generator
+) -> Validation:
+    """Measure the error of a model with and without weights at folds of training rows that were left out.
+
+    Parameters
+    ----------
+    model : scikit-learn estimator or None
+        None: a ridge regression of numbers, a logistic regression of anything else, on the encoded columns.
+    given : array or data frame
+        The rows to validate at, as `select_given` gives them for a model of the user's.
+    numbers : ndarray of shape (n, d)
+        The same rows, encoded.
+    y, weights : ndarray of shape (n,)
+        Their labels and weights.
+    rng : numpy Generator
+        Deals the folds.
+    """
+    from sklearn.base import clone, is_classifier
+    from sklearn.model_selection import cross_val_predict
+
+    is_number = y.dtype.kind in "iuf"
+    # So that the order of the rows does not matter, and every fold has all classes.
+    codes = np.unique(y if is_number else y.astype(str), return_inverse=True)[1]
+    order = row_order(np.column_stack([numbers, codes]))
+    X = numbers if model is None else given
+    model = set_seed(_default_model(is_number) if model is None else clone(model), rng)
+    is_class = is_classifier(model)
+    folds = np.empty(len(y), dtype=np.intp)
+    for part in [order[codes[order] == each] for each in np.unique(codes)] if is_class else [order]:
+        folds[part] = deal(len(part), _N_FOLDS, rng)
+    splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(_N_FOLDS) if (folds == k).any()]
+    name, argument = _find_weight_argument(model)
+    losses = []
+    for params in track(({}, {argument: weights}), 2, "validating", unit="models"):
+        predicted = cross_val_predict(model, X, y, cv=splits, params=params)
+        losses.append((predicted != y).astype(np.float64) if is_class else (predicted.reshape(len(y)) - y) ** 2)
+    share = weights / weights.sum()
+    unweighted, weighted = (float(share @ loss) for loss in losses)
+    deviations = losses[0] - losses[1] - (unweighted - weighted)
+    error = float(np.square(share * deviations).sum() ** 0.5)
+    margin = error * float(stdtrit(1 / np.square(share).sum(), 1 - _CHANCE))
+    measure = "share of wrong predictions" if is_class else "mean squared error"
+    return Validation(name, measure, unweighted, weighted, error, margin)
+
+
+def select_given(X_train: Any, y: Any, rows: Numbers) -> Any:
+    """Return rows of what the user gave as the model of the user's sees them: without a column to predict."""
+    frame = open_frame(X_train, "X_train")
+    if frame is not None:
+        return (frame.drop(y) if isinstance(y, str) else frame)[rows.tolist()].to_native()
+    if not isinstance(X_train, list | tuple) and not hasattr(X_train, "__array__"):
+        found = f"X_train is a {type(X_train).__name__}, which {name_parameter('model')} cannot be fitted to"
+        raise InputError(f"{found}; expected an array or a data frame. Read the table first, for instance by pandas.")
+    return np.asarray(X_train)[rows]
+
+
+def _default_model(is_number: bool) -> Any:
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), Ridge() if is_number else LogisticRegression(max_iter=1_000))
+
+
+def _find_weight_argument(model: Any) -> tuple[str, str]:
+    """Return what a model is called, and the argument of its `fit` that has the weights."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    step, last = model.steps[-1] if hasattr(model, "steps") else ("", model)
+    name = type(last).__name__
+    if not has_fit_parameter(last, "sample_weight"):
+        found = f"{name_parameter('model')} is {name}, whose fit has no sample_weight"
+        raise ParameterError(f"{found}; weights cannot change it. Pass another model.")
+    return name, f"{step}__sample_weight" if step else "sample_weight"
