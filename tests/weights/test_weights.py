@@ -261,3 +261,10 @@ def test_the_shell_names_the_column_to_predict(tmp_path):
     said = CliRunner().invoke(app, ["weights", *files, "--label", "price"])
     assert "advice: use the weights: the cross-validated mean squared error of Ridge" in said.stdout
     assert CliRunner().invoke(app, ["weights", files[1], files[1]]).stdout.count("advice: none without the column") == 1
+
+
+def test_a_share_that_rounds_to_all_is_not_reported_as_outside():
+    column = np.linspace(0, 1, 300)
+    found = importance_weights(column[1:, None], column[:, None], random_state=0)
+    assert found.overlap_by_column == {0: 299 / 300}
+    assert "in the range" not in found.summary

@@ -23,7 +23,7 @@ def weights(request: frame.Request, train: Path, target: Path, label: str | None
         table, names = result.samples.tables[0], frame.make_labels(train, target)
         columns = frame.identify_rows(table) | {"weight": result.weights}
         shares = result.overlap_by_column.items()
-        outside = [f"{name} {share:.0%}" for name, share in shares if share < 1] or ["all of every column"]
+        outside = [f"{name} {share:.0%}" for name, share in shares if round(share, 2) < 1] or ["all of every column"]
         lines = [
             *request.summary(result.samples, names),
             f"{len(result)} rows of {names[0]}, weighted to resemble {names[1]}: effective sample size "

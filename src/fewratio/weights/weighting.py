@@ -86,7 +86,7 @@ class WeightResult(Reported):
         least = [
             f"{share:.0%} of the target rows are in the range of {f'column {label}' * isinstance(label, int) or label}"
             for label, share in self.overlap_by_column.items()
-            if share < 1
+            if round(share, 2) < 1
         ][:1]
         return "; ".join([*apart, size, *least, *([] if self.advice is None else [self.advice])])
 
