@@ -7,6 +7,9 @@ import pytest
 from fewratio import Collection, Dataset, InputError, ParameterError, compare_datasets
 from fewratio.data.pairs import find_shared_names
 from fewratio.data.raw_table import as_raw
+from fewratio.errors import FewRatioWarning
+
+DAYS = [f"2024/01/{i}" for i in range(10, 20)]
 
 
 @pytest.mark.parametrize(
@@ -22,7 +25,10 @@ from fewratio.data.raw_table import as_raw
         ({"id": range(101, 111)}, {"id": range(101, 111)}, ("id", 10)),
         ({"size": range(101, 111)}, {"size": range(101, 111)}, None),
         ({"patient_id": np.arange(10) / 2}, {"patient_id": np.arange(10) / 2}, None),
-        ({"day": [f"2024/01/{i}" for i in range(10, 20)]}, {"day": [f"2024/01/{i}" for i in range(10, 20)]}, None),
+        ({"pidnum": np.arange(10) ** 2}, {"pidnum": np.arange(10) ** 2}, ("pidnum", 10)),
+        ({"row_id": range(10)}, {"row_id": range(10)}, None),
+        ({"day": DAYS}, {"day": [f"{day} 00:00:00" for day in DAYS]}, ("day", 10)),
+        ({"day": DAYS}, {"day": pd.to_datetime(DAYS)}, ("day", 10)),
     ],
     ids=str,
 )
@@ -71,3 +77,20 @@ def test_groups_of_datasets_go_by_name(make):
     with pytest.raises(ParameterError, match="groups are of 'two', 'three', but the datasets are 'one', 'two'"):
         Collection.from_arrays(tables, groups=make({"two": "b", "three": "a"}))
     assert Collection.from_arrays(tables, groups=pd.Series(["a", "b"])).groups == ("a", "b")
+
+
+def test_pairs_by_dates_in_any_form_and_by_a_named_index():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"day": DAYS, "size": rng.normal(size=10)})
+    other = table.assign(size=table["size"] + 1)[::-1]
+    expected = compare_datasets(table, other, paired="day", random_state=0)
+    forms = [other.assign(day=pd.to_datetime(other.day)), other.assign(day=other.day + " 00:00:00")]
+    forms.append(other.assign(day=pd.to_datetime(other.day).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")))
+    for form in [*forms[:2], other.set_index("day"), forms[0].set_index("day")]:
+        result = compare_datasets(table, form, paired="day", random_state=0)
+        assert result.p_value == expected.p_value
+        assert result.paired_rows[1].tolist() == list(range(10))[::-1]
+    with pytest.warns(FewRatioWarning, match="has a time zone in B but none in A"):
+        assert compare_datasets(table, forms[2], paired="day", random_state=0).p_value == expected.p_value
+    with pytest.warns(FewRatioWarning, match=r"have 10 values of 'day' in common.*paired='day' compares the pairs"):
+        compare_datasets(table.set_index("day"), other.set_index("day"), random_state=0)

@@ -49,10 +49,11 @@ _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
 _HOUR = 2 * math.pi / 24
 # In fewer rows all texts may differ by chance.
 _LEAST_DIFFERENT = 8
-# Names of whole numbers that may name rows, and of those that may count them (pandas writes an index as "Unnamed: 0").
-_ID_NAME = re.compile(r"(?:^|[^A-Za-z])(?i:id|key|uuid|guid)$|(?<=[a-z])(?:Id|ID|Key)$")
-_COUNT_NAME = re.compile(
-    r"(?i)(?:row|rownames|obs|observation|case|record|line|seq|sequence)?[ _.]?(?:index|number|num|no|nr)?\.?"
+# Names of whole numbers that may name rows, and of those that may only count them (pandas writes an index as
+# "Unnamed: 0").
+ID_NAME = re.compile(r"(?:^|[^A-Za-z])(?i:id|key|uuid|guid)$|(?<=[a-z])(?:Id|ID|Key)$")
+COUNT_NAME = re.compile(
+    r"(?i)(?:row|rownames|obs|observation|case|record|line|seq|sequence)?[ _.]?(?:index|number|num|no|nr|id|key)?\.?"
     r"|#|i|n|t|step|time|unnamed: \d+"
 )
 
@@ -409,8 +410,8 @@ def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
     # A gap is not equal to itself.
     if not (pooled == np.floor(pooled)).all():
         return False
-    if _ID_NAME.search(label) is not None:
+    if ID_NAME.search(label) is not None:
         return all(map(are_different, tables))
-    if _COUNT_NAME.fullmatch(label) is None:
+    if COUNT_NAME.fullmatch(label) is None:
         return False
     return any(all((np.diff(np.sort(numbers)) == 1).all() for numbers in each) for each in (tables, [pooled]))

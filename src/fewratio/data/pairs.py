@@ -1,6 +1,5 @@
 """Two tables that name the same things, such as patients before and after: which column does so, which rows match."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -8,15 +7,13 @@ import numpy as np
 
 from fewratio.core.shapes import Numbers
 from fewratio.core.wording import quote_list, write_count
-from fewratio.data.column_kinds import CATEGORY, NUMBER, TEXT, read_days
+from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER, TEXT, ColumnValues, find_zone, read_days
+from fewratio.data.columns import COUNT_NAME, ID_NAME
 from fewratio.data.raw_table import RawTable, align_labels, as_raw
 from fewratio.errors import InputError, ParameterError, name_parameter
 
 # Fewer names may agree by chance, as categories do; and at least this share of the rows of the smaller table.
 _LEAST_NAMES, _LEAST_SHARE = 8, 0.5
-_NUMBER_NAME = re.compile(r"(?:^|[^A-Za-z])(?i:id|key|code|no|nr|number)$|(?<=[a-z])(?:Id|ID|Key|Code|No|Nr)$")
-# Such a column counts the rows of each table.
-_ROW_NUMBER = re.compile(r"(?i)(?:row|line|record|sample)?[ _.-]?(?:id|key|no|nr|number)")
 
 
 class SharedNames(NamedTuple):
@@ -29,28 +26,42 @@ class SharedNames(NamedTuple):
 def find_shared_names(first: RawTable, second: RawTable) -> SharedNames | None:
     """Find a column that names the same things in two tables: each value once in either, and most values in both."""
     found = []
-    for label in first.labels if first.is_named and second.is_named else ():
-        names = [_read_names(label, table) for table in (first, second) if label in table.places]
-        if len(names) == 2 and all(names):
-            n_shared = len(names[0] & names[1])
-            if n_shared >= max(_LEAST_NAMES, _LEAST_SHARE * min(map(len, names))):
-                found.append(SharedNames(label, n_shared))
+    for label in dict.fromkeys([*first.labels, first.index_name]) if first.is_named and second.is_named else ():
+        if label is None or any(label not in (*table.labels, table.index_name) for table in (first, second)):
+            continue
+        values = _unify_dates([table.row_labels(label) for table in (first, second)])
+        names = [_read_names(label, each) for each in values]
+        n_shared = len(names[0] & names[1])
+        if n_shared >= max(_LEAST_NAMES, _LEAST_SHARE * min(map(len, names))):
+            found.append(SharedNames(label, n_shared))
     return max(found, key=lambda each: each.n_shared, default=None)
 
 
-def _read_names(label: str, table: RawTable) -> set[str]:
+def _read_names(label: str, values: ColumnValues) -> set[str]:
     """Return the values of a column if they name the rows of a table, else none."""
-    values = table.values(label)
     if values.kind == NUMBER:
         ordered = np.sort(values.numbers)
-        counts = len(ordered) and ordered[0] in (0, 1) and (np.diff(ordered) == 1).all()
-        is_whole = (values.numbers == np.floor(values.numbers)).all()
-        if not is_whole or not _NUMBER_NAME.search(label) or (counts and _ROW_NUMBER.fullmatch(label)):
+        if not (ordered == np.floor(ordered)).all():
             return set()
-    elif values.kind not in (TEXT, CATEGORY) or all(read_days(text) is not None for text in values.texts):
+        if (np.diff(ordered) == 1).all():
+            # They may count the rows, or be a measurement on a grid.
+            counts = ordered[0] in (0, 1) and COUNT_NAME.fullmatch(label)
+            if counts or not ID_NAME.search(label):
+                return set()
+    elif values.kind not in (TEXT, CATEGORY, DATE):
         return set()
-    names = set(values.to_categories().texts)
-    return names if len(names) == table.n_rows else set()
+    coded = values.to_categories()
+    return set(coded.texts) if len(coded.texts) == len(coded.codes) else set()
+
+
+def _unify_dates(columns: list[ColumnValues]) -> list[ColumnValues]:
+    """Return columns of dates, or of texts that are dates, as dates in UTC; others as they are."""
+    for values in columns:
+        is_text = values.kind in (TEXT, CATEGORY) and all(read_days(text) is not None for text in values.texts)
+        if values.kind != DATE and not is_text:
+            return columns
+    find_zone(columns)
+    return [values._replace(kind=DATE, numbers=values.to_numbers(DATE), zone=None) for values in columns]
 
 
 class Pairs(NamedTuple):
@@ -117,16 +128,16 @@ def read_labels(argument: str, given: Any, tables: Mapping[str, Any]) -> tuple[d
     argument : str
         The parameter, for messages.
     given : str or pair of array-like
-        A column of both tables, or the labels of the rows of either.
+        A column of both tables, or the name of their index, or the labels of the rows of either. Dates are the same in
+        any form.
     tables : mapping of str to array-like
     """
     raws = {name: as_raw(table, name) for name, table in tables.items()}
     if isinstance(given, str):
-        for raw in raws.values():
-            raw.check_has([given])
-        coded = [raw.values(given).to_categories() for raw in raws.values()]
+        columns = [raw.row_labels(given) for raw in raws.values()]
+        coded = [values.to_categories() for values in _unify_dates(columns)]
         labels = [np.array([*each.texts, None], dtype=object)[each.codes] for each in coded]
-        raws = {name: raw.drop([given]) for name, raw in raws.items()}
+        raws = {name: raw.drop([given]) if given in raw.places else raw for name, raw in raws.items()}
     else:
         pair = given if isinstance(given, tuple | list) and len(given) == len(raws) else [()] * len(raws)
         labels = [

@@ -64,6 +64,8 @@ class RawTable:
         read when they are asked for.
     index : object
         The row names that a pandas frame has, unless they only count its rows.
+    index_name : str or None
+        What the frame calls them.
     """
 
     name: str
@@ -71,6 +73,7 @@ class RawTable:
     is_named: bool
     data: Any
     index: Any = None
+    index_name: str | None = None
 
     @property
     def n_rows(self) -> int:
@@ -97,6 +100,13 @@ class RawTable:
     def places(self) -> dict[str, int]:
         """The number of each column."""
         return {label: place for place, label in enumerate(self.labels)}
+
+    def row_labels(self, label: str) -> ColumnValues:
+        """Return what a column, or the index that is called so, holds."""
+        if label in self.places or label != self.index_name or self.index is None:
+            self.check_has([label])
+            return self.values(label)
+        return read_values(pa.chunked_array([pa.array(self.index.tolist())]), self.name, label)
 
     def values(self, label: str) -> ColumnValues:
         """Return what a column holds."""
@@ -244,11 +254,13 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
         if array.dtype.kind in "Mm":
             # Of finer units NumPy makes integers.
             array = array.astype(f"{array.dtype.kind}8[us]")
-        is_named, index, columns = False, None, array.T.astype(object).tolist()
+        is_named, index, called, columns = False, None, None, array.T.astype(object).tolist()
     else:
         check_shape(frame.shape, name)
         labels, is_named = _read_labels(frame.columns, name)
         index = getattr(native, "index", None)
+        called = getattr(index, "name", None)
+        called = None if called is None else write_label(called)
         if index is not None:
             index = None if type(index).__name__ == "RangeIndex" else np.array(index.astype(str), dtype=object)
         columns = [frame.get_column(label) for label in frame.columns]
@@ -257,7 +269,7 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
             # About ten times as fast as one column at a time in pandas, and without a copy where there is one array.
             array = frame.to_numpy()
             if array.dtype.kind == "f":
-                return RawTable(name, labels, is_named, array, index)
+                return RawTable(name, labels, is_named, array, index, called)
     arrays = []
     for place, column in enumerate(columns):
         try:
@@ -266,7 +278,8 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
             label = repr(labels[place]) if is_named else place
             found = f"column {label} of {name} holds a number that does not fit a 64-bit float ({error})"
             raise InputError(f"{found}; every value must be finite. Rescale the column first.") from error
-    return raw_from_arrow(pa.Table.from_arrays(arrays, names=labels), name, is_named, index)
+    raw = raw_from_arrow(pa.Table.from_arrays(arrays, names=labels), name, is_named)
+    return replace(raw, index=index, index_name=called)
 
 
 def align_labels(labels: Any, X: Any, argument: str, name: str) -> Any:
@@ -350,7 +363,7 @@ def _read_labels(columns: Sequence[Any], name: str) -> tuple[tuple[str, ...], bo
     return texts, list(columns) != list(range(len(columns)))
 
 
-def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True, index: Any = None) -> RawTable:
+def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True) -> RawTable:
     """Return a table of pyarrow, if need be as an array; each batch that nobody else needs is let go when it is copied.
 
     Single precision beside double stays as it is: columns may be left out later.
@@ -359,7 +372,7 @@ def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True, index: Any
     table = decode_numbers(table)
     labels, kinds = tuple(table.column_names), set(table.schema.types)
     if not all(map(is_number_type, kinds)) or (len(kinds) > 1 and pa.float32() in kinds):
-        return RawTable(name, labels, is_named, table, index)
+        return RawTable(name, labels, is_named, table)
     array = np.empty(table.shape, np.float32 if pa.float32() in kinds else np.float64)
     start, batches = 0, table.to_batches()[::-1]
     del table
@@ -372,7 +385,7 @@ def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True, index: Any
         if len(batches) % _RELEASED == 0:
             # Or pyarrow keeps the memory for itself.
             pa.default_memory_pool().release_unused()
-    return RawTable(name, labels, is_named, array, index)
+    return RawTable(name, labels, is_named, array)
 
 
 def check_shape(shape: Sequence[int], name: str) -> None:
