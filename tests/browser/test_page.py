@@ -82,7 +82,7 @@ def test_every_tab_from_own_files_to_what_is_saved(page_of, findings, tables, tm
             give(panel, *(tables / name for name in given))
         if tab == "compare":
             panel.get_by_text("second.xlsx has 2 sheets; the first, 'sheet 0', was read.").wait_for()
-            panel.get_by_text("not used: orders the tables").wait_for()
+            panel.get_by_text("not used: shows which table came first").wait_for()
         run(panel)
         assert findings(page) == []
         page.emulate_media(color_scheme="dark")

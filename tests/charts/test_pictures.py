@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fewratio.changes.report import draw_changes
-from fewratio.charts import style
 from fewratio.compare.report import draw_comparison
+from fewratio.core.wording import shorten
 from fewratio.data.table import Table
 from fewratio.many.report import draw_all_pairs
 from fewratio.outliers.report import draw_outliers
@@ -176,11 +176,11 @@ def test_panels_are_not_empty():
 
 @pytest.mark.parametrize(("name", "expected"), [("short", "short"), ("x" * 40, "x" * 40), (7, "7")])
 def test_short_names_stay(name, expected):
-    assert style.shorten(name) == expected
+    assert shorten(name) == expected
 
 
 def test_long_names_keep_their_ends():
-    short = style.shorten(LONG.format(15), 30)
+    short = shorten(LONG.format(15), 30)
     assert len(short) <= 30
     assert short.startswith("a measurement")
     assert short.endswith("laboratory")

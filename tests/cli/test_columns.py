@@ -36,7 +36,7 @@ def test_kinds_and_reasons(tables):
         "size": "number",
         "width": "number",
         "colour": "category",
-        "day": "orders the tables",
+        "day": "shows which table came first",
         "extra": "not in all tables",
     }
     assert {name: each["note"] for name, each in columns.items() if each["note"]} == {
@@ -47,7 +47,7 @@ def test_kinds_and_reasons(tables):
     assert [kept[name]["kind"] for name in ("width", "day")] == ["number", "date"]
     assert kept["day"]["note"].startswith("day alone separates all rows: 2024-01-01 to 2024-01-09 in a.csv")
     # In a batch of rows to judge no date is used.
-    assert found("a.csv", "b.csv")["day"]["left_out"] == "orders the tables"
+    assert found("a.csv", "b.csv")["day"]["left_out"] == "shows which table came first"
     assert found("a.csv", "a.csv", "--batch")["day"]["left_out"] == "date of a row"
     assert [name for name, each in columns.items() if not each["is_shared"]] == ["extra"]
     # What compare refuses is told here.

@@ -314,7 +314,7 @@ def test_a_column_that_tells_tables_apart_fails_a_check(tmp_path):
     lines = done.stdout.splitlines()
     assert lines[1].startswith("apart       amount alone separates all rows: ")
     assert lines[2] == "apart       unit alone separates all rows: euros in euros.csv, cents in cents.csv"
-    assert lines[3].endswith("1 left out (day: orders the tables)")
+    assert lines[3].endswith("1 left out (day: shows which table came first)")
     assert "without amount, unit: p = " in done.stdout
     # What is left out is not said twice.
     assert "Left out" not in done.stderr
@@ -492,3 +492,19 @@ def test_warnings_name_the_files(tmp_path):
     assert "file 'before.csv' and file 'after.csv' have 40 values of 'country' in common" in said
     said = run(tmp_path, "weights", "before.csv", "after.csv").stderr
     assert "the 40 rows of file 'before.csv' is" in said
+
+
+def test_wide_tables_are_cut_and_columns_that_differ_together_are_marked(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, slower in (("a", 0), ("b", 0.15)):
+        table = pd.DataFrame(rng.normal(size=(150, 3)), columns=["distance", "time", "x"])
+        table["time"] = table["distance"] + 0.2 * table["time"] + slower
+        table["a long name of a column of places that takes much room"] = [
+            f"a long name of a place in {'north' if i % 2 else 'south'}" + 100 * "!" for i in range(150)
+        ]
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    lines = run(tmp_path, "compare", "a.csv", "b.csv", "--permutations", "99").stdout.splitlines()
+    assert "  * no difference alone, but a large part of the joint difference" in lines
+    assert {line.split()[0] for line in lines if line[2:].split(" ")[1:2] == ["*"]} == {"distance", "time"}
+    assert max(len(line) for line in lines if line.startswith("  ")) <= 120
+    assert any("a long name" in line and "…" in line for line in lines)

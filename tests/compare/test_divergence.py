@@ -201,4 +201,4 @@ def test_a_divergence_of_fitted_rows_is_called_so(tmp_path):
     for name, X in zip("ab", samples(0, 6, 6), strict=True):
         pd.DataFrame(X, columns=["x", "y"]).to_csv(tmp_path / f"{name}.csv", index=False)
     done = CliRunner().invoke(app, ["ratio", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
-    assert "of the rows that were fitted, too large on average" in done.stdout
+    assert "from the rows of the fit, so too large on average" in done.stdout

@@ -229,7 +229,7 @@ def test_booleans_differ_in_their_shares():
 def test_means_have_the_digits_that_tell_them_apart():
     first, second = (pd.DataFrame({"year": [2007, 2008, 2008, 2009 + late]}) for late in (0, 1))
     (found,) = compare_datasets(first, second, n_permutations=0).columns
-    assert (found.first, found.second) == ("2008 ± 0.707", "2008.25 ± 1.09")
+    assert (found.first, found.second) == ("2008.00 ± 0.71", "2008.25 ± 1.09")
 
 
 def test_rows_judged_may_have_the_column_of_the_condition():
@@ -287,6 +287,7 @@ def test_a_changed_relation_is_named_with_both_correlations():
     assert "a and c are related differently, rank correlation 0." in found.to_html()
     # No linear function of the columns sees it.
     assert [column.contribution for column in found.columns] == [None] * 4
+    assert "No contribution: no linear function of the columns shows the joint difference." in found.to_html()
     same = compare_datasets(tables[0][:40], tables[0][40:], random_state=0)
     assert same.relations == []
 
@@ -300,6 +301,9 @@ def test_columns_that_differ_together_are_listed_though_neither_does_alone():
     assert found.p_value == 0.001
     assert all(column.p_value > 0.05 for column in found.columns)
     assert {column.column for column in found.joint_columns} == {"distance", "time"}
+    for text in ("distance *", "time *", "* no difference alone, but a large part of the joint difference"):
+        assert text in found.to_html()
+    assert "x *" not in found.to_html()
 
 
 def test_many_pooled_categories_are_counted():

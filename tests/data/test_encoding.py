@@ -746,3 +746,20 @@ def test_the_nearest_names_of_columns_come_first():
     table = pl.DataFrame({f"c{i}": [0.5, 1.5] for i in range(20)} | {"weight": [1.0, 2.5]})
     with pytest.raises(MissingColumnError, match=r"its columns are 'weight', 'c0', .*\. Did you mean 'weight'\?"):
         compare_datasets(table, table, drop="wieght")
+
+
+@pytest.mark.parametrize(
+    ("kind", "means", "deviations", "expected"),
+    [
+        ("number", [9.0242087, 9.0242133], [0.451, 0.4522], ["9.02 ± 0.45", "9.02 ± 0.45"]),
+        ("number", [41457589.2, 39457589.7], [1.4e8, 2e8], ["41457589 ± 140000000", "39457590 ± 200000000"]),
+        ("number", [0.001, 0.0478], [1.0, 1.0], ["0.00 ± 1.00", "0.05 ± 1.00"]),
+        ("number", [-0.001, 2008.25], [0.0, 1.09], ["0.0 ± 0.0", "2008.2 ± 1.1"]),
+        ("number", [2002.0, 2007.0], [0.0, 0.0], ["2002 ± 0", "2007 ± 0"]),
+        ("number", [3e-9, 5e-9], [1e-9, 1e-9], ["3e-09 ± 1e-09", "5e-09 ± 1e-09"]),
+        ("date", [2027.0, 2100.0], [1390.0, 25.0], ["1975-07-21 ± 3.81 years", "1975-10-02 ± 25 days"]),
+        ("duration", [86400.0 * 3000, 7200.0], [86400.0, 60.0], ["8.214 years ± 24 h", "2 h ± 60 s"]),
+    ],
+)
+def test_means_and_deviations_have_the_same_decimals(kind, means, deviations, expected):
+    assert Column("p", kind).write_means(means, deviations) == expected

@@ -191,7 +191,7 @@ def test_columns_tell_what_they_are_taken_for(client):
     assert found["rows"] == [20, 10]
     kinds = {each["name"]: each["kind"] or each["left_out"] for each in found["columns"]}
     assert kinds["bottle"] == "id"
-    assert kinds["analysed"] == "orders the tables"
+    assert kinds["analysed"] == "shows which table came first"
     notes = {each["name"]: each["note"] for each in found["columns"]}
     assert notes["alcohol"].startswith("alcohol alone separates all rows: ")
     assert (kinds["closure"], kinds["proline"]) == ("category", "number")

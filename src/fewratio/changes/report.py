@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from fewratio.changes.chart import change_scores, series_chart
 from fewratio.charts.chart import Chart, Picture, combine
-from fewratio.charts.style import shorten
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_apart, write_count
+from fewratio.core.wording import shorten, write_apart, write_count
 from fewratio.report import page
 from fewratio.report.distributions import round_values
 

@@ -43,7 +43,7 @@ _LESS = "\uf8fe"
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 # Letters of names in one line.
 _LEGEND_LETTERS = 45
-# As `fewratio.charts.style.shorten` does it.
+# As `fewratio.core.wording.shorten` does it.
 SHORTENED = "length(datum.label) > 24 ? slice(datum.label, 0, 11) + '…' + slice(datum.label, -11) : datum.label"
 PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
 

@@ -41,6 +41,8 @@ _RESULTS = (".json", *ENDINGS)
 _REPORTS = (".html",)
 # Rows of a result that a person is shown; a file gets all.
 SHOWN = 10
+# Columns of a terminal that a table takes, unless its cells would have fewer characters.
+_WIDTH, _LEAST_WIDTH = 120, 12
 
 # How a verb writes the parameters that messages name; the page has its own way.
 write_parameter: Callable[[Verb, str, str], str | None] = Verb.write_option
@@ -352,9 +354,17 @@ def identify_rows(table: "Table", start: int = 0) -> dict[str, Any]:
 
 
 def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Return the rows of a table as lines, each column as wide as its longest cell."""
+    """Return the rows of a table as lines, each column as wide as its longest cell; cut long ones in wide tables."""
+    from fewratio.core.wording import shorten
+
     cells = [[f"{value:.5g}" if isinstance(value, float) else str(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if sum(widths) + 2 * len(widths) > _WIDTH:
+        limits = range(max(widths), _LEAST_WIDTH, -1)
+        fits = (n for n in limits if sum(min(width, n) + 2 for width in widths) <= _WIDTH)
+        most = next(fits, _LEAST_WIDTH)
+        cells = [[shorten(cell, most) for cell in row] for row in cells]
+        widths = [min(width, most) for width in widths]
     for row in cells:
         yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from fewratio.charts.chart import Picture, heading, layer, name, number, panel
 from fewratio.charts.heat_map import heat_map
-from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, shorten
+from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER
 from fewratio.core.shapes import Floats
+from fewratio.core.wording import shorten
 from fewratio.data.collection import Collection
 
 _N_PANELS, _N_COLUMNS, _MOST_BINS = 12, 4, 30

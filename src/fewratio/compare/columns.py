@@ -9,7 +9,6 @@ from scipy.stats import rankdata
 
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import write_apart
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, TIME
 from fewratio.data.columns import Column
 from fewratio.estimators.samples import Samples
@@ -133,6 +132,14 @@ def explain_effects(columns: Sequence[ColumnDifference], name: str) -> str:
     return f"{scale}; times of day by the shorter way round the clock" if has_times else scale
 
 
+def explain_joint(columns: Sequence[ColumnDifference], joint: Sequence[ColumnDifference]) -> list[str]:
+    """Say what the star at columns that differ only with others (`joint`) means, and why contributions are missing."""
+    is_tested = any(each.p_value is not None for each in columns)
+    no_part = is_tested and all(each.contribution is None for each in columns)
+    said = ["* no difference alone, but a large part of the joint difference"] * any(each in joint for each in columns)
+    return said + ["no contribution: no linear function of the columns shows the joint difference"] * no_part
+
+
 def _count_values(codes: Numbers, n_first: int) -> list[str]:
     """Say how many categories either sample has, and how many of them it has alone."""
     sides = [set(np.unique(part[part >= 0]).tolist()) for part in (codes[:n_first], codes[n_first:])]
@@ -200,11 +207,7 @@ def _describe(column: Column, first: Floats, second: Floats) -> tuple[Any, ...]:
     if column.kind == TIME:
         values = _unwind(*values)
     means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
-    if column.kind == BOOLEAN:
-        words = [f"True {mean:.0%}" for mean in means]
-    else:
-        words = write_apart(means[0], means[1], column.write)
-        words = [f"{word} ± {column.write_deviation(each)}" for word, each in zip(words, deviations, strict=True)]
+    words = [f"True {mean:.0%}" for mean in means] if column.kind == BOOLEAN else column.write_means(means, deviations)
     return *words, float(means_apart(*values)), *gaps, *(none if column.kind == DATE else (*means, *deviations))
 
 

@@ -292,7 +292,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
-    from fewratio.compare.columns import explain_effects
+    from fewratio.compare.columns import explain_effects, explain_joint
     from fewratio.core.effects import write_effect
 
     tested = ", p adjusted for all columns" * (result.p_value is not None)
@@ -305,10 +305,13 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
         part = "" if each.contribution is None else f"{each.contribution:.0%}"
         test = () if each.p_value is None else (f"{each.p_value:.3g}", part)
         gaps = (f"{each.missing_first:.0%} / {each.missing_second:.0%}",) * has_gaps
-        cells.append((str(each.column), each.first, each.second, *gaps, write_effect(each.effect), *test))
+        name = f"{each.column} *" if each in result.joint_columns else str(each.column)
+        cells.append((name, each.first, each.second, *gaps, write_effect(each.effect), *test))
     yield from frame.align_columns(cells)
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
+    if differ:
+        yield from (f"  {said}" for said in explain_joint(named[: frame.SHOWN], result.joint_columns))
 
 
 def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[RawTable]") -> "Iterator[str]":

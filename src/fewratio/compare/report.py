@@ -10,10 +10,10 @@ import numpy as np
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram, signed_bars
 from fewratio.charts.points import limit_chart
-from fewratio.charts.style import shorten as cut
 from fewratio.compare.blocks import describe_pairs
-from fewratio.compare.columns import explain_effects
+from fewratio.compare.columns import explain_effects, explain_joint
 from fewratio.core.effects import write_effect
+from fewratio.core.wording import shorten as cut
 from fewratio.core.wording import write_count, write_list
 from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
@@ -169,7 +169,7 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     has_gaps = any(any(each.missing) for each in distributions.values())
     headings = ["column", "distributions", "kind", a, b, *(["missing"] if has_gaps else []), "effect"]
     headings += ["p", "contribution"] if is_tested else []
-    table = []
+    table, joint = [], result.joint_columns
     for each in shown:
         found = distributions[each.column]
         gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
@@ -179,13 +179,16 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
             part = each.contribution
             test.append(page.Number(part or 0, "" if part is None else f"{part:.0%}"))
         cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
-        table.append([str(each.column), found.small_chart(result.names), *cells])
+        table.append(
+            [f"{each.column} *" if each in joint else str(each.column), found.small_chart(result.names), *cells]
+        )
     left = len(result.columns) - len(shown)
     note = (
         f"Effect: {explain_effects(shown, a)}. "
         + "p: adjusted for all columns. Contribution: share of the joint difference. " * is_tested
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
+        + "".join(f" {said[0].upper()}{said[1:]}." for said in explain_joint(shown, joint))
     )
     relations = [page.Text(f"{each.text}.") for each in result.relations[:_NAMED]]
     return [

@@ -7,7 +7,7 @@ from typing import SupportsInt
 _LISTED = 5
 
 # What divergences are where no rows are held out.
-OF_FITTED_ROWS = "of the rows that were fitted, too large on average; a comparison of two tables holds rows out"
+OF_FITTED_ROWS = "from the rows of the fit, so too large on average; a comparison of two tables uses other rows"
 # Beside divergences of datasets, one of which is 0.
 NONE_NEARER = "(a divergence of 0: no difference is seen; of several such datasets none is nearer)"
 
@@ -30,6 +30,13 @@ def write_label(label: object) -> str:
         return " ".join(filter(None, map(write_label, label)))
     whole = isinstance(label, float) and label.is_integer()
     return str(label).removesuffix(".0" if whole else " 00:00:00" if not isinstance(label, str) else "")
+
+
+def shorten(name: object, length: int = 40) -> str:
+    """Cut out the middle of a long name: names of columns and files often differ at their ends."""
+    text = str(name)
+    half = (length - 1) // 2
+    return text if len(text) <= length else f"{text[:half].rstrip()}…{text[-half:].lstrip()}"
 
 
 def write_list(items: Iterable[str], most: int = _LISTED) -> str:

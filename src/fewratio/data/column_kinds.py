@@ -45,7 +45,7 @@ PLURALS |= {DURATION: "durations", TIME: "times of day"}
 # pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _LONGEST_CELL = 40
-_DAY_SECONDS = 86_400
+DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 # Other forms of dates that can be read in one way only: the year first, or the month as a word.
@@ -64,7 +64,7 @@ _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([a
 # As pandas writes it.
 _DURATION = re.compile(r"(-?\d+) days?(?:,? \+?(\d\d?):([0-5]\d):([0-5]\d(?:\.\d+)?))?")
 # The seconds of a unit of durations, each for those that have two of it or more.
-_DURATION_UNITS = {"days": _DAY_SECONDS, "h": 3600, "min": 60}
+_DURATION_UNITS = {"years": 365.25 * DAY_SECONDS, "days": DAY_SECONDS, "h": 3600, "min": 60}
 _CATEGORICAL = name_parameter("categorical", "")
 # How people write numbers and dates that no program reads without being told.
 _FORMATTED = {
@@ -199,7 +199,7 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
     if kind == pa.bool_():
         return ColumnValues(table, label, BOOLEAN, arrow_numbers(column))
     if pa.types.is_duration(kind) or pa.types.is_time(kind):
-        seconds, is_time = _read_arrow_days(column) * _DAY_SECONDS, pa.types.is_time(kind)
+        seconds, is_time = _read_arrow_days(column) * DAY_SECONDS, pa.types.is_time(kind)
         return ColumnValues(table, label, TIME if is_time else DURATION, seconds / 3600 if is_time else seconds)
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         return ColumnValues(table, label, DATE, _read_arrow_days(column), zone=getattr(kind, "tz", None))
@@ -283,7 +283,7 @@ def read_moment(text: str) -> datetime.datetime | None:
 def read_days(text: str) -> float | None:
     """Return a date as days since 1970 (UTC where it names no zone), or None if it is none."""
     moment = read_moment(text)
-    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp() / _DAY_SECONDS
+    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or datetime.UTC).timestamp() / DAY_SECONDS
 
 
 def write_days(days: float, zone: str | None = None) -> str:
@@ -294,7 +294,7 @@ def write_days(days: float, zone: str | None = None) -> str:
     >>> write_days(19900.5), write_days(19900.5, "Europe/Berlin"), write_days(19900)
     ('2024-06-26 12:00:00', '2024-06-26 14:00:00+02:00', '2024-06-26')
     """
-    seconds = round(days * _DAY_SECONDS)
+    seconds = round(days * DAY_SECONDS)
     if zone is None:
         return str(np.datetime64(seconds, "s")).removesuffix("T00:00:00").replace("T", " ")
     try:
@@ -313,7 +313,7 @@ def write_time(hours: float, digits: int = 4) -> str:
     >>> write_time(14.0875), write_time(14.0875, 6), write_time(-0.5)
     ('14:05', '14:05:15', '23:30')
     """
-    seconds = round(hours * 3600) % _DAY_SECONDS
+    seconds = round(hours * 3600) % DAY_SECONDS
     minutes = f"{seconds // 3600:02}:{seconds % 3600 // 60:02}"
     return f"{minutes}:{seconds % 60:02}" if digits > 4 and seconds % 60 else minutes
 
@@ -323,14 +323,14 @@ def write_duration(seconds: float, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> write_duration(90), write_duration(5400), write_duration(-10_800), write_duration(864_000)
-    ('90 s', '90 min', '-3 h', '10 days')
+    >>> write_duration(90), write_duration(5400), write_duration(-10_800), write_duration(1.5e8)
+    ('90 s', '90 min', '-3 h', '4.753 years')
     """
     unit, size = choose_duration_unit(seconds)
     return f"{seconds / size:.{digits}g} {unit}"
 
 
-def choose_duration_unit(seconds: float) -> tuple[str, int]:
+def choose_duration_unit(seconds: float) -> tuple[str, float]:
     """Return the largest unit that a duration has two of or more, and its seconds."""
     return next((each for each in _DURATION_UNITS.items() if abs(seconds) >= 2 * each[1]), ("s", 1))
 
@@ -349,7 +349,7 @@ def _read_duration(text: str) -> float | None:
     found = _DURATION.fullmatch(text)
     if found is None:
         return None
-    return int(found[1]) * _DAY_SECONDS + sum(float(found[2 + i] or 0) * 60 ** (2 - i) for i in range(3))
+    return int(found[1]) * DAY_SECONDS + sum(float(found[2 + i] or 0) * 60 ** (2 - i) for i in range(3))
 
 
 # How texts of a kind are read; None is returned for others.
@@ -480,7 +480,7 @@ def _read_arrow_days(column: pa.ChunkedArray) -> NDArray[np.float64]:
     if kind == pa.date32():
         return arrow_numbers(whole)
     unit = "ms" if kind == pa.date64() else kind.unit
-    return arrow_numbers(whole.cast(pa.int64())) / (_UNITS_PER_SECOND[unit] * _DAY_SECONDS)
+    return arrow_numbers(whole.cast(pa.int64())) / (_UNITS_PER_SECOND[unit] * DAY_SECONDS)
 
 
 def check_numbers(columns: Sequence[ColumnValues]) -> None:

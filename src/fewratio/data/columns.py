@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arguments import as_names, show_value
-from fewratio.core.wording import quote_list
+from fewratio.core.wording import quote_list, write_apart
 from fewratio.data.column_kinds import (
     BOOLEAN,
     CATEGORY,
     DATE,
+    DAY_SECONDS,
     DURATION,
     MISSING,
     NUMBER,
@@ -36,15 +37,18 @@ from fewratio.data.column_kinds import (
     warn_of_booleans,
     warn_of_text_numbers,
     write_days,
+    write_duration,
 )
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import CollectionError, ParameterError, name_parameter
 
 ID, NAMES_DATASET, EMPTY, DROPPED, NOT_IN_ALL = "id", "names the dataset", "no values", "dropped", "not in all tables"
 # Why dates are left out: they say that one table came after the other, or when a row was recorded.
-ORDERS, DATED = "orders the tables", "date of a row"
+ORDERS, DATED = "shows which table came first", "date of a row"
 # A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
+# Numbers that need more decimals, or are larger, are written with an exponent where they have one.
+_MOST_DECIMALS, _LARGE = 6, 1e15
 # The angle of an hour of the day.
 _HOUR = 2 * math.pi / 24
 # In fewer rows all texts may differ by chance.
@@ -201,8 +205,8 @@ class Column:
     name : str
     kind : {"number", "boolean", "category", "date", "duration", "time of day"}
     left_out : str or None
-        Why the column is not used, if it is not: "id", "names the dataset", "orders the tables", "date of a row", "no
-        values", "dropped", "not in all tables" or the type of its values.
+        Why the column is not used, if it is not: "id", "names the dataset", "shows which table came first", "date of a
+        row", "no values", "dropped", "not in all tables" or the type of its values.
     categories : tuple of str
         The categories that have a column of their own, sorted.
     pools_others : bool
@@ -282,12 +286,26 @@ class Column:
             return str(bool(value))
         return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
-    def write_deviation(self, value: float) -> str:
-        """Write a standard deviation in the unit of the values."""
-        if self.kind == DURATION:
-            return self.write(value, 3)
-        unit = {DATE: " days", TIME: " h"}.get(self.kind, "")
-        return f"{value:.3g}{unit}"
+    def write_means(self, means: Sequence[float], deviations: Sequence[float]) -> list[str]:
+        """Write two means, each with its standard deviation: numbers with the decimals of two digits of the smaller.
+
+        Examples
+        --------
+        >>> Column("p").write_means([13.7234, 12.02], [0.4911, 1.381])
+        ['13.72 ± 0.49', '12.02 ± 1.38']
+        """
+        smallest = min((each for each in deviations if each), default=0.0)
+        least = max(1 - math.floor(math.log10(smallest)), 0) if smallest else math.inf
+        if self.kind == NUMBER and least <= _MOST_DECIMALS and max(map(abs, means)) < _LARGE:
+            # Up to two more where they say that the means differ.
+            texts = {n: [f"{round(mean, n) + 0.0:.{n}f}" for mean in means] for n in range(int(least), int(least) + 3)}
+            n = next((n for n, (first, second) in texts.items() if first != second), int(least))
+            return [f"{text} ± {each:.{n}f}" for text, each in zip(texts[n], deviations, strict=True)]
+        words = write_apart(means[0], means[1], self.write)
+        unit = " h" if self.kind == TIME else ""
+        in_seconds = {DATE: DAY_SECONDS, DURATION: 1}.get(self.kind)
+        spreads = [write_duration(each * in_seconds, 3) if in_seconds else f"{each:.3g}{unit}" for each in deviations]
+        return [f"{word} ± {spread}" for word, spread in zip(words, spreads, strict=True)]
 
 
 def decide_column(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.wording import write_list
+from fewratio.core.wording import shorten, write_list
 from fewratio.data.column_kinds import CATEGORY, DATE, unify_booleans
 from fewratio.data.columns import DATED, ORDERS, Column
 from fewratio.data.encoding import Encoding, warn_of_left_out
@@ -196,12 +196,18 @@ def leave_out_columns(
     ]
 
 
-def _split_levels(levels: Levels, n_first: int) -> _Rule:
-    """Return the best rule for categories: each goes to the table that it is more frequent in; a gap is one, too."""
+def _split_levels(levels: Levels, n_first: int) -> _Rule | None:
+    """Return the best rule for categories: each goes to the table that it is more frequent in; a gap is one, too.
+
+    None if too many rows have a value that no other row has: nothing says where such a row belongs.
+    """
     n_levels = len(levels.texts) + 1
     sides = [np.bincount(codes + 1, minlength=n_levels) for codes in (levels.codes[:n_first], levels.codes[n_first:])]
     is_first = sides[0] / max(1, sides[0].sum()) > sides[1] / max(1, sides[1].sum())
     errors = int(sides[0][~is_first].sum()), int(sides[1][is_first].sum())
+    alone = [int(side[sides[0] + sides[1] == 1].sum()) for side in sides]
+    if sum(n / max(1, side.sum()) for n, side in zip(alone, sides, strict=True)) / 4 > 1 - _SHARE:
+        return None
     n_held, n_least = int((sides[0] + sides[1] > 0).sum()), min(int(side.sum()) for side in sides)
     # A rule gives the smaller table no more categories than it has rows.
     if n_least < n_held / 2:
@@ -215,7 +221,7 @@ def _split_levels(levels: Levels, n_first: int) -> _Rule:
     for counts, is_sent in zip(sides, (is_first, ~is_first), strict=True):
         held = np.flatnonzero(is_sent & (counts > 0))
         ordered = sorted(held.tolist(), key=lambda level: (-counts[level], names[level]))
-        words.append(write_list([names[level] for level in ordered], 3))
+        words.append(write_list([shorten(names[level], 30) for level in ordered], 3))
     return _Rule(errors, log_rules, min(perfect, log_rules), (words[0], words[1]))
 
 
