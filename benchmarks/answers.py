@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from joblib import Parallel, parallel_config
 
-from everyday import changes, comparison, outliers, weights
+from everyday import changes, comparison, errors, outliers, weights
 from everyday.data import HALVES
 from everyday.plan import Plan
 from fewratio_bench.records import circumstances
@@ -31,7 +31,9 @@ except ImportError:
     ratios = None
 
 ANSWERS = {
-    module.__name__.split(".")[-1]: module for module in (comparison, changes, weights, outliers, ratios) if module
+    module.__name__.split(".")[-1]: module
+    for module in (comparison, changes, weights, outliers, errors, ratios)
+    if module
 }
 # The answer to which a table belongs, what makes it, and the halves of the data that it is made on.
 TABLES: dict[str, tuple[str, Callable[..., None], list[str]]] = {

@@ -102,12 +102,13 @@ def test_no_normal_scores_lower_than_left_out_if_it_changes_places_with_a_row(n,
     normals, rows = rng.normal(size=(n, 2)), rng.normal(0.5, 1, (m, 2))
     if rounded:
         normals, rows = normals.round(), rows.round()
-    left_out = score_rows(normals, rows).left_out
+    codes = rng.integers(0, 4, n + m)
+    left_out = score_rows(normals, rows, [codes]).left_out
     for i in range(n):
         for j in range(m):
-            others, judged = normals.copy(), rows.copy()
-            others[i], judged[j] = rows[j], normals[i]
-            assert score_rows(others, judged).rows[j] >= left_out[i] - 1e-9
+            others, judged, changed = normals.copy(), rows.copy(), codes.copy()
+            others[i], judged[j], changed[[i, n + j]] = rows[j], normals[i], codes[[n + j, i]]
+            assert score_rows(others, judged, [changed]).rows[j] >= left_out[i] - 1e-9
 
 
 def test_of_many_normals_some_are_left_out(monkeypatch):
@@ -337,6 +338,19 @@ def test_p_values_of_normal_rows_are_no_smaller_than_uniform(estimator, n_normal
         normals, batch, _ = planted(seed, n_normal=n_normal, n_batch=1, n_outliers=0)
         p_values += InlierOutlierDetector(estimator, random_state=seed).fit(normals).p_values(batch).tolist()
     assert min(p_values) >= 1 / 20
+    assert_level_is_kept(np.array(p_values) <= LEVEL + 1e-9)
+
+
+@pytest.mark.slow
+def test_p_values_hold_where_categories_are_new_and_columns_related():
+    p_values = []
+    for seed in range(N_DRAWS):
+        rng = np.random.default_rng(seed)
+        size = rng.normal(size=21)
+        rows = pd.DataFrame(
+            {"size": size, "mass": size + rng.normal(0, 0.1, 21), "kind": rng.choice(list("aaaaabcd"), 21)}
+        )
+        p_values += InlierOutlierDetector().fit(rows[:19], keep="kind").p_values(rows[19:20]).tolist()
     assert_level_is_kept(np.array(p_values) <= LEVEL + 1e-9)
 
 

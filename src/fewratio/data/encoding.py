@@ -220,13 +220,13 @@ class Encoding:
         if is_lenient:
             # What is unknown is told of the whole table.
             raw = raw.hold_in_memory()
-        if self._is_encoded(raw):
+        if self.is_encoded(raw):
             return replace(as_table(raw), feature_names=self.feature_names)
         names = raw.index
         if self.id in raw.places:
             coded = raw.values(self.id).to_categories()
             names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
-        raw = self._select_used(raw, reference, is_lenient)
+        raw = self.select_used(raw, reference, is_lenient)
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
         numbers: Any = raw.to_floats() if is_plain else FileNumbers(raw, self)
         if not is_plain and raw.is_held:
@@ -293,7 +293,8 @@ class Encoding:
         """Whether missing numbers are replaced; if not, they are refused."""
         return any(column.median is not None for column in self.columns)
 
-    def _is_encoded(self, raw: RawTable) -> bool:
+    def is_encoded(self, raw: RawTable) -> bool:
+        """Return whether a table has the features already."""
         if self.is_identity or raw.array is None:
             return False
         if raw.is_named:
@@ -306,7 +307,7 @@ class Encoding:
             return raw
         return raw.name_by_position([column.name for column in self.columns])
 
-    def _select_used(self, raw: RawTable, reference: str, is_lenient: bool) -> RawTable:
+    def select_used(self, raw: RawTable, reference: str = _LEARNED_FROM, is_lenient: bool = False) -> RawTable:
         """Return the columns that are used, or say which are not there, or are unknown."""
         raw = self._name_columns(raw)
         left_out = {column.name for column in self.columns if column.left_out is not None}

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,10 @@ from sklearn.base import OutlierMixin
 
 from fewratio.core.draws import deal, row_order
 from fewratio.core.shapes import Floats
+from fewratio.data.column_kinds import CATEGORY
 from fewratio.data.columns import Column, ColumnOptions
-from fewratio.data.non_overlapping import NonOverlapping
+from fewratio.data.non_overlapping import Levels, NonOverlapping, decode_levels, pool_levels
+from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.split_table import split_by_condition
 from fewratio.data.table import Table, make_row
 from fewratio.errors import InputError
@@ -43,14 +45,24 @@ _MEANINGS = {
 _N_FOLDS = 10
 
 
+class _Batch(NamedTuple):
+    """A batch: its rows as the score needs them, and the categories of normals and batch by column."""
+
+    table: Table
+    rows: Floats
+    levels: dict[Any, Levels]
+
+
 @dataclass(eq=False, repr=False)
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """Find the outliers of a batch, given rows that are known to be normal (Hido et al. 2011).
 
-    The score of a row is higher the more normal it is. By default it is w r - log(0.3 + s) - v log(0.3 + t): r is the
-    density ratio of the normals to the batch, by counts in random cells; s is the distance to the three nearest
-    normals, in deviations per column; t is the distance to the nearest twentieth of all rows. With the numbers of
-    normals and rows the weight w grows, from 0.4 at 5 normals to 3, and v falls, from 0.4 to 0
+    The score of a row is higher the more normal it is. By default it is w r - log(0.3 + max(s, x)) - v log(0.3 + t):
+    r is the density ratio of the normals to the batch, by counts in random cells; s is the distance to the three
+    nearest normals, in deviations per column; x is how far the strangest cell lies outside all normals, by itself or
+    given the other columns, or how seldom its category is, if no normal has it; t is the distance to the nearest
+    twentieth of all rows. With the numbers of normals and rows the weight w grows, from 0.6 at 5 normals to 4, and v
+    falls, from 0.4 to 0
     (`fewratio.outliers.outlier_score`). With an ``estimator`` it is the ratio that this one gives. Either way it
     depends on the whole batch, which is the ratio's denominator and has a part in the columns' units: the same row has
     another score in other company. Give all rows that are to be judged in one call. The default's score does not
@@ -167,6 +179,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
         self._reference = table.name
         self._remember(encoding, table)
+        self._categories = self._find_categories(X_inlier)
         drawn = for_calibration.permutation(table.n_rows)[: table.n_rows // 2]
         self.calibration_ = np.sort(row_order(self._normals)[drawn])
         self._folds = np.empty(table.n_rows, dtype=np.intp)
@@ -186,8 +199,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def score_samples(self, X: Any) -> Floats:
         """Score the rows of the batch X; higher is more normal."""
-        normals, rows = self._read_batch(X)
-        return score_rows(normals, rows).rows if self.estimator_ is None else self._ratio(normals, rows)
+        batch = self._read_batch(X)
+        return self._score(batch).rows if self.estimator_ is None else self._ratio(self._normals, batch.rows)
 
     def decision_function(self, X: Any) -> Floats:
         """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
@@ -195,7 +208,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         Where the false discovery rate is held with an ``estimator``, the score is not that of `score_samples` but that
         behind `p_values`.
         """
-        scored, threshold = self._score_batch(X)
+        scored, threshold = self._score_batch(self._read_batch(X))
         return scored.rows - threshold
 
     def threshold(self, X: Any) -> float:
@@ -208,7 +221,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         >>> bool(detector.threshold(batch) == np.median(detector.score_samples(batch)))
         True
         """
-        return self._score_batch(X)[1]
+        return self._score_batch(self._read_batch(X))[1]
 
     def threshold_rule(self, X: Any) -> str:
         """Name the rule that sets the threshold of the batch X, which depends on how many rows it has.
@@ -250,7 +263,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
           a normal row of the batch has any rank among the calibration rows with equal chance, and the false discovery
           rate is held (Marandon et al. 2024, AdaDetect).
         """
-        return conformal_p_values(*self._calibrate(*self._read_batch(X)))
+        return conformal_p_values(*self._calibrate(self._read_batch(X)))
 
     def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS) -> RowExplanation:
         """Show a row beside its nearest normals.
@@ -290,9 +303,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         >>> InlierOutlierDetector().fit([[0.0], [0.1], [0.2], [0.3]]).detect([[0.1], [0.0], [5.0]])
         OutlierResult(1 of 3 rows; threshold ..., rule of thumb)
         """
-        table = self._open(X, "X")
-        scored, threshold = self._score_batch(table)
-        rule = self._rule(table.n_rows)
+        batch = self._read_batch(X)
+        scored, threshold = self._score_batch(batch)
+        table, rule = batch.table, self._rule(batch.table.n_rows)
         meaning = _MEANINGS[rule].format(f"{100 * (self.contamination or self.false_discovery_rate or 0):.3g}%")
         samples = inputs.Samples(self.encoding_, [table], (X,))
         return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, self.get_params(deep=False), scored)
@@ -309,18 +322,21 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._check_fitted()
         return PyODStyle(self)
 
-    def _score_batch(self, X: Any) -> tuple[Scores, float]:
+    def _score_batch(self, batch: _Batch) -> tuple[Scores, float]:
         """Score a batch and its normals, and give the threshold below which rows are flagged."""
-        normals, rows = self._read_batch(X)
-        rule = self._rule(len(rows))
+        rule = self._rule(len(batch.rows))
         if self.estimator_ is None:
-            scored = score_rows(normals, rows)
+            scored = self._score(batch)
         elif rule == _DISCOVERIES:
-            scored = self._calibrate(normals, rows)
+            scored = self._calibrate(batch)
         else:
-            scores = self._ratio(normals, rows)
-            scored = Scores(scores, self._left_out_ratio(normals, rows) if rule == _THUMB else scores[:0])
+            scores = self._ratio(self._normals, batch.rows)
+            scored = Scores(scores, self._left_out_ratio(batch.rows) if rule == _THUMB else scores[:0])
         return scored, self._threshold(scored, rule)
+
+    def _score(self, batch: _Batch) -> Scores:
+        """Give the default's scores."""
+        return score_rows(self._normals, batch.rows, [levels.codes for levels in batch.levels.values()])
 
     def _threshold(self, scored: Scores, rule: str) -> float:
         """Give the threshold of a batch by a rule."""
@@ -336,21 +352,23 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         is_ratio = self.estimator_ is not None
         return np.expm1(prediction_bound(np.log1p(left_out))) if is_ratio else prediction_bound(left_out)
 
-    def _calibrate(self, normals: Floats, rows: Floats) -> Scores:
+    def _calibrate(self, batch: _Batch) -> Scores:
         """Score a batch, and normals by which to calibrate these scores."""
+        normals, rows = self._normals, batch.rows
         if len(normals) == 1:
             raise InputError(
                 "X_inlier had one row; p-values need one to compare with and one to calibrate by. Fit to two normals "
                 "or more."
             )
         if self.estimator_ is None:
-            return score_rows(normals, rows)
+            return self._score(batch)
         together = np.concatenate([rows, normals[self.calibration_]])
         scores = self._ratio(np.delete(normals, self.calibration_, axis=0), together)
         return Scores(scores[: len(rows)], scores[len(rows) :])
 
-    def _left_out_ratio(self, normals: Floats, rows: Floats) -> Floats:
+    def _left_out_ratio(self, rows: Floats) -> Floats:
         """Give the ratio at the normals, each counted to the batch together with the others of its fold."""
+        normals = self._normals
         if len(normals) == 1:
             return np.empty(0)
         found = []
@@ -382,11 +400,31 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         table = self._open(X, "X")
         return inputs.Samples(self.encoding_, [replace(table, numbers=self._normals), table]).non_overlapping
 
-    def _read_batch(self, X: Any) -> tuple[Floats, Floats]:
-        """Return the normals and the rows of a batch."""
+    def _read_batch(self, X: Any) -> _Batch:
+        """Read a batch."""
         table = self._open(X, "X")
         # The default works on blocks of rows, which may be in a file; an estimator is fitted to all.
-        return self._normals, table.numbers if self.estimator_ is None else table.to_numpy()
+        rows = table.numbers if self.estimator_ is None else table.to_numpy()
+        batch = self._find_categories(X)
+        if self._categories is None or batch is None:
+            columns = inputs.Samples(self.encoding_, [table]).columns.items()
+            levels = {
+                label: decode_levels(column, np.concatenate([self._normals[:, place], table.numbers[:, place]]))
+                for label, (column, place) in columns
+                if column.kind == CATEGORY
+            }
+        else:
+            levels = {name: pool_levels(name, [self._categories, batch]) for name in self._categories.labels}
+        return _Batch(table, rows, levels)
+
+    def _find_categories(self, X: Any) -> RawTable | None:
+        """Return the columns of categories as they were given, if there are any and they are not encoded yet."""
+        encoding = None if self._has_sources() else self.encoding_
+        names = [] if encoding is None else [column.name for column in encoding.used if column.kind == CATEGORY]
+        if encoding is None or not names or isinstance(X, Table):
+            return None
+        raw = as_raw(X)
+        return None if encoding.is_encoded(raw) else encoding.select_used(raw).select(names)
 
     def _has_sources(self) -> bool:
         return self.estimator_ is not None and self.estimator_.has_sources

@@ -34,7 +34,7 @@ class PyODStyle:
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Judge the rows of a batch."""
-        (scores, _), threshold = self.detector._score_batch(X)
+        (scores, _), threshold = self.detector._score_batch(self.detector._read_batch(X))
         self.decision_scores_, self.threshold_ = -scores, -threshold
         self.labels_ = (self.decision_scores_ > self.threshold_).astype(np.int64)
         return self
@@ -45,7 +45,7 @@ class PyODStyle:
 
     def decision_function(self, X: Any) -> Floats:
         """Give the scores of another batch; higher is more anomalous."""
-        return -self.detector._score_batch(X)[0].rows
+        return -self.detector._score_batch(self.detector._read_batch(X))[0].rows
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Give the labels of another batch, by that batch's threshold."""

@@ -1,0 +1,104 @@
+"""Cells of a batch unlike those of all normals: values outside their range, broken relations, categories never seen."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.core.arrays import real_deviation
+from fewratio.core.shapes import Floats
+from fewratio.core.units import clip_to_middle
+
+# The inverse of a larger matrix takes longer than all else of a score; then only single columns are looked at.
+_MOST_COLUMNS = 2000
+
+
+class StrangeCells:
+    """How far each cell of a row lies outside the normals, in deviations: by itself, and given the row's other cells.
+
+    What the others predict of a column is a ridge regression on all rows, normals and batch, so that no row's place
+    among them counts: the inverse of their shrunken correlations has the regressions of all columns. Only the range of
+    the normals is theirs alone. It grows with each normal, so that no cell is farther outside with one more.
+
+    Parameters
+    ----------
+    pooled : ndarray of shape (n, d)
+        All rows in units of their columns' deviations, normals first.
+    n_normals : int
+    order : ndarray of int
+        An order of the rows that depends on nothing but their values.
+    """
+
+    def __init__(self, pooled: Floats, n_normals: int, order: NDArray[np.intp]) -> None:
+        self._weights = np.empty((pooled.shape[1], 0))
+        if 1 < pooled.shape[1] <= _MOST_COLUMNS:
+            self._weights = _residual_weights(clip_to_middle(pooled[order], margin=1.0))
+            residuals = clip_to_middle((pooled @ self._weights)[order], margin=1.0)
+            deviation = real_deviation(np.ones(residuals.shape[1]), residuals.std(0))
+            self._weights = np.where(deviation > 0, self._weights / np.where(deviation > 0, deviation, 1), 0.0)
+        of_normals = self._features(pooled[:n_normals])
+        # The second largest and smallest as well: the range of all normals but one.
+        ordered = np.sort(of_normals, axis=0)
+        self._low, self._high = ordered[[0, min(1, n_normals - 1)]], ordered[[-1, -min(2, n_normals)]]
+
+    def __call__(self, rows: Floats, are_normals: bool = False) -> Floats:
+        """Give how far cells lie outside the range of the normals; where rows are normals, of all others.
+
+        Returns
+        -------
+        ndarray of shape (n, 2 d)
+            Of the columns by themselves, then given the others.
+        """
+        values = self._features(rows)
+        low, high = self._low[0], self._high[0]
+        if are_normals:
+            low, high = np.where(values == low, self._low[1], low), np.where(values == high, self._high[1], high)
+        return np.maximum(values - high, low - values).clip(0)
+
+    def _features(self, rows: Floats) -> Floats:
+        # Rounded: the order of rows must not decide which of two is outside.
+        return np.round(np.concatenate([rows, rows @ self._weights], axis=1), 9)
+
+
+def _residual_weights(rows: Floats) -> Floats:
+    """Give a matrix by which a row becomes what each column is off from what the others predict of it."""
+    from sklearn.covariance import ledoit_wolf_shrinkage
+
+    n, d = rows.shape
+    # At the least as one row more would, of columns without relations.
+    shrinkage = max(float(ledoit_wolf_shrinkage(rows)), 1 / (n + 1))
+    covariance = (1 - shrinkage) * np.cov(rows.T, bias=True) + shrinkage * np.eye(d)
+    inverse = np.linalg.inv(covariance)
+    return inverse / np.sqrt(np.diag(inverse))
+
+
+def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Floats:
+    """Give how strange each row's category is if no normal has it, in deviations of its zeros and ones; 0 if one has.
+
+    Where most categories are as seldom, as names are, a new one is not strange: the deviations are multiplied by the
+    square of the share of the rows whose category is more frequent. A normal is compared with the others.
+
+    Parameters
+    ----------
+    codes : sequence of ndarray of shape (n,)
+        Of each column of categories those of all rows, the normals first; -1 for what is missing.
+    n_normals : int
+
+    Returns
+    -------
+    ndarray of shape (n, len(codes))
+
+    Examples
+    --------
+    >>> rate_new_categories([np.array([0, 0, 0, 1, 0, 1, 2])], n_normals=4).T.round(2)
+    array([[0. , 0. , 0. , 0.52, 0. , 0. , 1.8 ]])
+    """
+    result = np.zeros((len(codes[0]), len(codes)))
+    for column, of_rows in enumerate(codes):
+        places, n = of_rows + 1, len(of_rows)
+        count = np.bincount(places)[places]
+        known = np.bincount(places[:n_normals], minlength=places.max() + 1)[places]
+        known[:n_normals] -= 1
+        more_frequent = 1 - np.searchsorted(np.sort(count), count, side="right") / n
+        result[:, column] = np.where(known == 0, np.sqrt((n - count) / count) * more_frequent**2, 0)
+    return result

@@ -1,0 +1,66 @@
+"""Errors of one cell: they are found among many columns, whatever the units and the order."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fewratio import InlierOutlierDetector
+from fewratio.outliers import strange_cells
+from fewratio.outliers.strange_cells import StrangeCells, rate_new_categories
+
+
+def related(n, seed, d=20):
+    """Rows whose columns x and y are nearly equal, beside columns of noise and a category."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(rng.normal(size=(n, d)), columns=[f"noise {k}" for k in range(d)])
+    x = rng.normal(size=n)
+    return rows.assign(x=x, y=x + rng.normal(0, 0.1, n), kind=rng.choice(["north", "south"], n))
+
+
+def rank(normals, batch, row):
+    scores = InlierOutlierDetector().fit(normals).score_samples(batch)
+    return int((scores < scores[row]).sum())
+
+
+@pytest.mark.parametrize(
+    "error", [{"x": 9.0, "y": 9.0}, {"x": 1.5, "y": -1.5}, {"kind": "nroth"}], ids=["value", "relation", "category"]
+)
+@pytest.mark.parametrize("n_normal", [30, 300])
+def test_an_error_of_one_cell_is_among_the_first_twentieth(error, n_normal):
+    normals, batch = related(n_normal, 0), related(100, 1)
+    for column, value in error.items():
+        batch.loc[7, column] = value
+    assert rank(normals, batch, 7) < 5
+
+
+def test_cells_are_outside_the_range_of_the_other_normals():
+    pooled = np.array([[0.0], [1.0], [3.0], [2.0], [5.0]])
+    cells = StrangeCells(pooled, 3, np.arange(5))
+    np.testing.assert_array_equal(cells(pooled[3:])[:, 0], [0, 2])
+    # Of each normal it is the range of the others.
+    np.testing.assert_array_equal(cells(pooled[:3], are_normals=True)[:, 0], [1, 0, 2])
+
+
+def test_columns_that_repeat_each_other_and_very_many_columns_do_no_harm(monkeypatch):
+    normals, batch = related(30, 0), related(40, 1)
+    batch.loc[3, "x"] = 30.0
+    twice = [rows.assign(again=2 * rows["x"], constant=1.0) for rows in (normals, batch)]
+    assert rank(*twice, 3) == 0
+    monkeypatch.setattr(strange_cells, "_MOST_COLUMNS", 2)
+    assert rank(normals, batch, 3) == 0
+
+
+def test_a_new_category_is_strange_unless_most_are_new():
+    seldom = np.array([0] * 30 + [1])
+    names = np.append(np.arange(30), 30)
+    rated = rate_new_categories([seldom, names], n_normals=20)
+    assert rated[-1, 0] > 5
+    assert rated[-1, 1] == 0
+    assert not rated[:-1, 0].any()
+
+
+def test_encoded_batches_are_scored_alike_where_no_category_is_new():
+    normals, batch = related(30, 0), related(20, 1)
+    detector = InlierOutlierDetector().fit(normals)
+    encoded = detector.encoding_.encode(batch)
+    np.testing.assert_allclose(detector.score_samples(encoded), detector.score_samples(batch))
