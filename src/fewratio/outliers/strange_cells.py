@@ -17,8 +17,9 @@ class StrangeCells:
     """How far each cell of a row lies outside the normals, in deviations: by itself, and given the row's other cells.
 
     What the others predict of a column is a ridge regression on all rows, normals and batch, so that no row's place
-    among them counts: the inverse of their shrunken correlations has the regressions of all columns. Only the range of
-    the normals is theirs alone. It grows with each normal, so that no cell is farther outside with one more.
+    among them counts: the inverse of their correlations, a little shrunken, has the regressions of all columns. Only
+    the range of the normals is theirs alone. It grows with each normal, so that no cell is farther outside with one
+    more.
 
     Parameters
     ----------
@@ -62,12 +63,9 @@ class StrangeCells:
 
 def _residual_weights(rows: Floats) -> Floats:
     """Give a matrix by which a row becomes what each column is off from what the others predict of it."""
-    from sklearn.covariance import ledoit_wolf_shrinkage
-
     n, d = rows.shape
-    # At the least as one row more would, of columns without relations.
-    shrinkage = max(float(ledoit_wolf_shrinkage(rows)), 1 / (n + 1))
-    covariance = (1 - shrinkage) * np.cov(rows.T, bias=True) + shrinkage * np.eye(d)
+    # As if one row more had been seen, of columns without relations: enough where columns repeat each other.
+    covariance = (n * np.cov(rows.T, bias=True) + np.eye(d)) / (n + 1)
     inverse = np.linalg.inv(covariance)
     return inverse / np.sqrt(np.diag(inverse))
 
