@@ -356,7 +356,8 @@ def test_the_column_that_differs_is_found_by_name():
     pooled = (A[:, 3].var() + B[:, 3].var()) / 2
     assert first.effect == pytest.approx((A[:, 3].mean() - B[:, 3].mean()) / pooled**0.5)
     table = pd.DataFrame(result.columns)
-    names = "column kind first second effect missing_first missing_second p_value contribution"
+    names = "column kind first second effect missing_first missing_second mean_first mean_second deviation_first "
+    names += "deviation_second p_value contribution"
     assert table.columns.tolist() == names.split()
 
 
@@ -481,3 +482,16 @@ def test_the_estimator_stays_as_it_is():
     before = estimator.predict(B)
     compare_datasets(A, B, estimator=estimator)
     np.testing.assert_array_equal(estimator.predict(B), before)
+
+
+def test_one_column_beside_constants_may_repeat():
+    counts = [np.random.default_rng(seed).poisson(2, 60) for seed in (0, 1)]
+    tables = [np.column_stack([each, np.full(60, 7 + place)]) for place, each in enumerate(counts)]
+    # A warning would be an error.
+    assert compare_datasets(*tables, n_permutations=19, random_state=0).non_overlapping
+
+
+def test_the_same_rows_are_said_to_be_the_same():
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    assert compare_datasets(rows, rows[::-1], random_state=0).caution == "Both tables have the same rows."
+    assert compare_datasets(rows, rows[::-1] + 1e-9, random_state=0).caution is None

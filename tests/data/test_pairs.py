@@ -27,6 +27,7 @@ DAYS = [f"2024/01/{i}" for i in range(10, 20)]
         ({"patient_id": np.arange(10) / 2}, {"patient_id": np.arange(10) / 2}, None),
         ({"pidnum": np.arange(10) ** 2}, {"pidnum": np.arange(10) ** 2}, ("pidnum", 10)),
         ({"row_id": range(10)}, {"row_id": range(10)}, None),
+        ({"size": [*range(8), np.inf, np.inf]}, {"size": [*range(8), np.inf, np.inf]}, None),
         ({"day": DAYS}, {"day": [f"{day} 00:00:00" for day in DAYS]}, ("day", 10)),
         ({"day": DAYS}, {"day": pd.to_datetime(DAYS)}, ("day", 10)),
     ],

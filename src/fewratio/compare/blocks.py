@@ -1,7 +1,7 @@
 """Rows that are not independent of each other: blocks that a user names, pairs, and copied rows."""
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,10 @@ def describe_pairs(result: Any) -> str:
     return f"{write_count(len(result.paired_rows[0]), 'pair')}{by}{left}"
 
 
-def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], order: Numbers, names: tuple[str, str]) -> None:
-    """Warn where rows occur several times in their sample that would not by chance.
+def warn_of_copies(
+    rows: Floats, is_first: NDArray[np.bool_], columns: Sequence[slice], order: Numbers, names: tuple[str, str]
+) -> None:
+    """Warn where rows occur several times in their sample that would not by chance; a single column may well repeat.
 
     The test takes rows as independent. Where columns have few values equal rows are no surprise, but then the two
     samples have rows in common, too, and different rows of a sample agree in any single column. Equal rows are
@@ -69,6 +71,8 @@ def warn_of_copies(rows: Floats, is_first: NDArray[np.bool_], order: Numbers, na
         if n_copies < max(_N_COPIES, _SHARE * n_rows) or n_different < 2:
             continue
         different = rows[sample][np.unique(numbers[sample], return_index=True)[1]]
+        if sum(bool((different[:, place] != different[0, place]).any()) for place in columns) < 2:
+            continue
         agreeing = min(_equal_pairs(np.unique(column, return_counts=True)[1]) for column in different.T)
         if _equal_pairs(count) > _IMPLAUSIBLE * max(in_common, agreeing):
             warnings.warn(

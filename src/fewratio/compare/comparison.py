@@ -53,7 +53,7 @@ class ComparisonResult(Reported):
         What the two samples are called.
     divergence : float
         The relative Pearson divergence of `ratios_a` and `ratios_b`: at most the true one on average. 0 if ratios of 1
-        would fit as well. At alpha = 0.5, the default, it does not depend on the order of the samples.
+        would fit as well. At alpha = 0.5, the default, the order of the samples changes it only as a seed does.
     at_least : float
         An approximate lower limit of 95 % for the true divergence. There is no upper limit: a difference that the model
         does not see may be of any size.
@@ -164,6 +164,8 @@ class ComparisonResult(Reported):
         names = [name for name, ratios in sides if len(ratios) == 1]
         has = "has only one row" if len(names) == 1 else "have only one row each"
         said = [f"{' and '.join(names)} {has}; a single row says little about its distribution."] if names else []
+        if self.divergence == 0 and self.p_value in (None, 1) and self._has_same_rows:
+            said.append("Both tables have the same rows.")
         if not self.is_held_out:
             said.append("No rows could be held out: ratios and divergence are those of the fit, too large on average.")
         elif self.p_value is not None and self.p_value <= LEVEL and self.divergence < _SMALL * self.max_divergence:
@@ -237,6 +239,12 @@ class ComparisonResult(Reported):
         # A linear function of the columns divides the difference; where that does not see it, nothing is divided.
         contributions = self._test.column_contributions.tolist() if self._is_linear else nothing
         return describe_columns(self.samples, self._test.column_p_values.tolist(), contributions)
+
+    @property
+    def _has_same_rows(self) -> bool:
+        """Whether the tables have the same rows, in any order."""
+        first, second = (np.asarray(table.numbers) for table in self.samples.tables)
+        return len(first) == len(second) and np.array_equal(first[row_order(first)], second[row_order(second)])
 
     @property
     def _is_linear(self) -> bool:
@@ -504,8 +512,8 @@ def _run_test(
 ) -> TwoSampleTest:
     """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
     columns = [place for _, place in samples.columns.values()]
-    if blocks is None and len(columns) > 1:
-        warn_of_copies(rows, marks, order, (samples.tables[0].name, samples.tables[1].name))
+    if blocks is None:
+        warn_of_copies(rows, marks, columns, order, (samples.tables[0].name, samples.tables[1].name))
     exchange, _ = make_exchange(marks, blocks)
     smallest = exchange.smallest_p_value(n_permutations)
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):

@@ -41,7 +41,7 @@ def _read_names(label: str, values: ColumnValues) -> set[str]:
     """Return the values of a column if they name the rows of a table, else none."""
     if values.kind == NUMBER:
         ordered = np.sort(values.numbers)
-        if not (ordered == np.floor(ordered)).all():
+        if not np.isfinite(ordered).all() or not (ordered == np.floor(ordered)).all():
             return set()
         if (np.diff(ordered) == 1).all():
             # They may count the rows, or be a measurement on a grid.
