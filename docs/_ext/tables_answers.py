@@ -74,6 +74,15 @@ def outliers():
     return both_halves("known normal rows", aurocs, ["5", "10", "50", "half"], 3)
 
 
+def novelty():
+    """Share of datasets, as they are and with faults, that are called unlike the others, by three scores."""
+    rows = []
+    for each in records("novelty", data="all"):
+        shares = [f"{each[score]:.2f} ({each[score + '_error']:.2f})" for score in ("before", "plain", "after")]
+        rows.append([each["fault"], *shares, f"{each['cells_below']} of {each['cells']}"])
+    return grid(["fault", "before", "plain", "`compare_all`", "cells more than 0.05 below the better"], rows)
+
+
 def changes():
     """F1 and covering of found changes, means over annotated series."""
     names = {"fewratio, segmentation": "`detect_changes`", "fewratio, test at 0.05": "`detect_changes(level=0.05)`"}
