@@ -694,6 +694,8 @@ def test_labels_of_frames_match_texts():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=["1960", "1970"])
     other = frame.iloc[:, ::-1].rename(columns=int)
     assert compare_datasets(frame, other, random_state=0).p_value == 1
+    columns = {1970: frame["1970"].tolist(), 1960: frame["1960"].tolist()}
+    assert compare_datasets(frame, columns, random_state=0).p_value == 1
     assert write_label(("size", "mean")) == "size mean"
     assert write_label(pd.Timestamp("1960-01-01")) == "1960-01-01"
 

@@ -236,6 +236,7 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     frame = open_frame(X, name)
     native = None if frame is None else frame.to_native()
     columns: list[Any]
+    index = called = None
     if type(native).__module__.startswith("pyarrow"):
         return raw_from_arrow(native, name)
     if isinstance(X, Mapping):
@@ -244,7 +245,7 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
             found = f"{name} has columns of {quote_list(sorted({str(len(each)) for each in columns}))} values"
             raise InputError(f"{found}; {_LAYOUT}. Give every column as many values.")
         check_shape((len(columns[0]) if columns else 1, len(columns)), name)
-        labels, is_named, index = tuple(map(str, X)), True, None
+        labels, is_named = _read_labels(list(X), name)
     elif frame is None:
         array = _read_array(X, name)
         check_shape(array.shape, name)
@@ -254,7 +255,7 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
         if array.dtype.kind in "Mm":
             # Of finer units NumPy makes integers.
             array = array.astype(f"{array.dtype.kind}8[us]")
-        is_named, index, called, columns = False, None, None, array.T.astype(object).tolist()
+        is_named, columns = False, array.T.astype(object).tolist()
     else:
         check_shape(frame.shape, name)
         labels, is_named = _read_labels(frame.columns, name)
