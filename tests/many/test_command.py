@@ -99,4 +99,4 @@ def test_a_search_needs_no_other_package_and_names_columns_outside_the_range(tmp
     assert lines[0].startswith("outside  y, mean ")
     alike = run(tmp_path, "search", "s.index", "sites/a.csv").stdout
     assert "outside" not in alike
-    assert "of the rows that were fitted" in alike
+    assert "from the rows of the fit" in alike
