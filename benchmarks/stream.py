@@ -68,7 +68,7 @@ def copy(folder: Path, name: str, kind: str) -> None:
 VERBS = {
     "ratio": "nu.csv de.csv {} --model model",
     "weights": "{} target.csv",
-    "outliers": "--normal target.csv --unlabelled {}",
+    "outliers": "target.csv {}",
     "changes": "{}",
 }
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 BOUND = 2**30
 # Numbers of files, rows of each and columns; and the command, of which {} is a folder.
 CASES: dict[str, tuple[int, int, int, str]] = {
-    "outliers": (2, 1_000_000, 20, "outliers --normal {}/0.parquet --unlabelled {}/1.parquet -o {}-result.parquet"),
+    "outliers": (2, 1_000_000, 20, "outliers {}/0.parquet {}/1.parquet -o {}-result.parquet"),
     "weights": (2, 1_000_000, 20, "weights {}/0.parquet {}/1.parquet -o {}-result.parquet"),
     "train": (100, 10_000, 20, "train {} -o {}-result"),
     "index": (10_000, 20, 5, "index {} -o {}-result"),

@@ -69,7 +69,7 @@ def refusal(folder, *arguments):
 FIRST = {
     "compare": ("compare", "a.csv", "b.csv"),
     "compare-all": ("compare-all", "sites", "--decimal", ","),
-    "outliers": ("outliers", "--normal", "a.csv", "--unlabelled", "b.csv"),
+    "outliers": ("outliers", "a.csv", "b.csv"),
     "weights": ("weights", "a.csv", "b.csv"),
     "changes": ("changes", "series.csv", "--window", "10", "--permutations", "99"),
     "ratio": ("ratio", "a.csv", "b.csv"),
@@ -175,11 +175,11 @@ def test_one_table_is_divided_by_a_column(folder):
 
 
 def test_outliers_are_counted_from_0_only_without_row_names(folder):
-    judged = ("outliers", "--unlabelled", "judged.csv", "--normal-if", "status == ok")
+    judged = ("outliers", "judged.csv", "--normal-if", "status == ok")
     assert "\nrows        the most anomalous first\n" in run(folder, *judged).stdout
-    bare = run(folder, "outliers", "--normal", "bare.csv", "--unlabelled", "bare.csv").stdout
+    bare = run(folder, "outliers", "bare.csv", "bare.csv").stdout
     assert "\nrows        the most anomalous first, counting from 0\n" in bare
-    assert "--normal and --normal-if are given" in refusal(folder, *judged, "--normal", "a.csv")
+    assert "Two tables and --normal-if are given" in refusal(folder, *judged, "a.csv")
 
 
 def test_a_column_of_one_value_divides_nothing(folder):
@@ -224,7 +224,7 @@ def test_a_header_of_years_is_said_and_can_be_denied(tmp_path):
     said = "(2019, 2020, 2021) is read as names of columns. --no-header changes that."
     for command, n_rows in (
         (("compare", "a.csv", "b.csv", "--permutations", "9"), [20, 20]),
-        (("outliers", "--normal", "a.csv", "--unlabelled", "b.csv"), None),
+        (("outliers", "a.csv", "b.csv"), None),
         (("ratio", "a.csv", "b.csv"), None),
         (("weights", "a.csv", "b.csv"), None),
         (("changes", "a.csv"), None),
@@ -267,15 +267,15 @@ def test_groups_of_many_rows_say_how_many_are_used(tmp_path):
 
 
 def test_the_normal_rows_are_those_where_a_condition_holds(folder):
-    done = run(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == ok", "--json")
+    done = run(folder, "outliers", "judged.csv", "--normal-if", "status == ok", "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert len(found["scores"]) == 10
     assert set(found["order"][:3]) == {7, 8, 9}
     assert found["row_names"][found["order"][0]].startswith("r5-3")
-    line = refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "status == good")
+    line = refusal(folder, "outliers", "judged.csv", "--normal-if", "status == good")
     assert "holds 'good' in no row; its values are 'ok', 'unknown'" in line
-    assert "'state'" in refusal(folder, "outliers", "--unlabelled", "judged.csv", "--normal-if", "state == ok")
+    assert "'state'" in refusal(folder, "outliers", "judged.csv", "--normal-if", "state == ok")
 
 
 @pytest.mark.parametrize(
@@ -374,9 +374,7 @@ def test_the_python_lines_of_outliers_use_the_shared_columns_as_the_command_does
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(12, 3)), columns=["size", "a (, b", "old"]).to_csv("good.csv", index=False)
     pd.DataFrame(rng.normal(size=(9, 4)), columns=["new", "a (, b", "size", "odd"]).to_csv("rows.csv", index=False)
-    found = answer(
-        tmp_path, "outliers", "--normal", "good.csv", "--unlabelled", "rows.csv", "--common", "--id", "a (, b"
-    )
+    found = answer(tmp_path, "outliers", "good.csv", "rows.csv", "--common", "--id", "a (, b")
     values = {"normal": "good.csv", "unlabelled": "rows.csv", "common": True, "id": "a (, b"}
     lines = {}
     exec(outliers.VERB.write_python(values), lines)
@@ -404,7 +402,7 @@ def test_a_value_that_a_shell_would_split_is_quoted():
 def test_rows_of_a_part_are_those_of_the_file(folder, tmp_path):
     frame = mixed(40, 5).drop(columns="code").assign(status=["ok", "unknown"] * 20)
     frame.to_csv(tmp_path / "parts.csv", index=False)
-    arguments = ("outliers", "--unlabelled", "parts.csv", "--normal-if", "status == ok", "-o", "o.csv")
+    arguments = ("outliers", "parts.csv", "--normal-if", "status == ok", "-o", "o.csv")
     assert run(tmp_path, *arguments).exit_code == 0
     rows = list(csv.DictReader(io.StringIO((tmp_path / "o.csv").read_text())))
     assert [row["name"] for row in rows] == [str(row) for row in range(1, 40, 2)]

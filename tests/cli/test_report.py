@@ -14,7 +14,7 @@ ONE = {
     "compare": ["compare", "a.csv", "b <c>.csv"],
     "weights": ["weights", "a.csv", "b <c>.csv", "--clip", "5.0", "--json"],
     "ratio": ["ratio", "a.csv", "b <c>.csv", "--drop", "y"],
-    "outliers": ["outliers", "--unlabelled", "b <c>.csv", "--normal", "a.csv", "--contamination", "0.25"],
+    "outliers": ["outliers", "a.csv", "b <c>.csv", "--contamination", "0.25"],
     "changes": ["changes", "series.csv", "--time", "day"],
     "compare-all": ["compare-all", "sites"],
     "compare-all --new": ["compare-all", "sites", "--new", "sites/west.csv"],

@@ -139,9 +139,9 @@ def test_every_verb_writes_parquet(folder, arguments):
 
 COMMANDS = {
     "weights": "weights rows.{} target.csv",
-    "outliers": "outliers --normal target.csv --unlabelled rows.{}",
-    "two large files": "outliers --normal target.{} --unlabelled rows.{}",
-    "--normal-if": "outliers --normal-if colour==red --unlabelled rows.{}",
+    "outliers": "outliers target.csv rows.{}",
+    "two large files": "outliers target.{} rows.{}",
+    "--normal-if": "outliers rows.{} --normal-if colour==red",
     "changes": "changes rows.{}",
     "--time": "changes rows.{} --time day --keep key",
 }

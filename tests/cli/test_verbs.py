@@ -26,7 +26,7 @@ VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "cha
 ONE = {
     "compare": ["compare", "a.csv", "b.csv"],
     "compare-all": ["compare-all", "sources"],
-    "outliers": ["outliers", "--normal", "a.csv", "--unlabelled", "b.csv"],
+    "outliers": ["outliers", "a.csv", "b.csv"],
     "weights": ["weights", "a.csv", "b.csv"],
     "changes": ["changes", "series.csv", "--window", "12", "--permutations", "99"],
     "ratio": ["ratio", "a.csv", "b.csv", "series.csv"],
@@ -183,7 +183,7 @@ def test_compare_says_what_the_function_finds(filled):
 def test_changes_finds_the_change_and_outliers_the_outlier(filled, tmp_path):
     assert json.loads(run([*ONE["changes"], "--json"], filled).stdout)["points"] == [30]
     write(tmp_path / "today.csv", np.vstack([np.loadtxt(filled / "a.csv", delimiter=",", skiprows=1), [9, 9]]))
-    done = run(["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv"), "--json"], filled)
+    done = run(["outliers", "a.csv", str(tmp_path / "today.csv"), "--json"], filled)
     found = json.loads(done.stdout)
     assert found["order"][0] == 12
     assert found["is_outlier"][12]
@@ -192,7 +192,7 @@ def test_changes_finds_the_change_and_outliers_the_outlier(filled, tmp_path):
 def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path):
     normals = np.loadtxt(filled / "a.csv", delimiter=",", skiprows=1)
     write(tmp_path / "today.csv", np.vstack([np.tile(normals, (4, 1)), np.full((12, 2), [0, 9])]))
-    verb = ["outliers", "--normal", "a.csv", "--unlabelled", str(tmp_path / "today.csv")]
+    verb = ["outliers", "a.csv", str(tmp_path / "today.csv")]
     options = [*verb, "--contamination", "0.25"]
     found = json.loads(run([*verb, "--json"], filled).stdout)
     np.testing.assert_allclose(np.subtract(found["scores"], found["threshold"]), found["margins"])
@@ -220,12 +220,30 @@ def test_outliers_says_what_the_rule_of_thumb_finds_and_if_most_rows_are_outlier
     rng = np.random.default_rng(0)
     write(tmp_path / "normal.csv", rng.normal(size=(220, 2)))
     write(tmp_path / "other.csv", rng.normal(6, 1, (20, 2)))
-    printed = run(["outliers", "--normal", "normal.csv", "--unlabelled", "other.csv"], tmp_path).stdout
-    assert "20 of 20 rows of other.csv are outliers\n" in printed
+    printed = run(["outliers", "normal.csv", "other.csv"], tmp_path).stdout
+    assert "20 of 20 rows of other.csv are outliers (2 of them may well be normal)\n" in printed
     assert "at most 10% of the outliers are expected to be normal\n            20 by the rule of thumb" in printed
-    assert "note        most rows are unlike the normal ones" in printed
+    assert "note        20 of 20 rows are flagged: the table has shifted as a whole. Compare it" in printed
+    assert "Beyond the shift, 0% of the rows are unusual." in printed
     write(tmp_path / "same.csv", rng.normal(size=(20, 2)))
-    assert "note" not in run(["outliers", "--normal", "normal.csv", "--unlabelled", "same.csv"], tmp_path).stdout
+    assert "note" not in run(["outliers", "normal.csv", "same.csv"], tmp_path).stdout
+
+
+@pytest.mark.parametrize(("condition", "code"), [("outliers > 5%", 3), ("outliers > 20", 0), ("outliers >= 20", 3)])
+def test_outliers_fails_if_a_condition_holds(tmp_path, condition, code):
+    rng = np.random.default_rng(0)
+    write(tmp_path / "normal.csv", rng.normal(size=(220, 2)))
+    write(tmp_path / "other.csv", rng.normal(6, 1, (20, 2)))
+    done = run(["outliers", "normal.csv", "other.csv", "--fail-if", condition], tmp_path)
+    assert done.exit_code == code
+    assert ("20 of 20 rows (100%) are outliers" in done.stderr) == (code == 3)
+
+
+def test_a_condition_on_something_else_than_outliers_is_refused(tmp_path):
+    write(tmp_path / "a.csv", np.eye(3))
+    done = run(["outliers", "a.csv", "a.csv", "--fail-if", "p < 0.1"], tmp_path)
+    assert done.exit_code == 2
+    assert "it must be outliers" in done.stderr
 
 
 def test_compare_all_names_the_file_with_the_rest(tmp_path):
@@ -385,12 +403,12 @@ def test_train_on_inliers_with_categories_and_gaps(tmp_path, learner, estimator)
     assert type(load_model(tmp_path / "m.model")).__name__ == estimator
     (tmp_path / "n.csv").write_text("kind,x\na,1\nb,2\na,\n")
     (tmp_path / "u.csv").write_text("x,kind\n1,a\n2,b\n9,a\n")
-    done = run(["outliers", "--normal", "n.csv", "--unlabelled", "u.csv", "-m", "m.model", "--json"], tmp_path)
+    done = run(["outliers", "n.csv", "u.csv", "-m", "m.model", "--json"], tmp_path)
     assert done.exit_code == 0, done.output
     assert len(json.loads(done.stdout)["scores"]) == 3
     (tmp_path / "u.csv").write_text("x,kind\n1,a\n2,c\n")
     # A category that no source had is none of theirs.
-    done = run(["outliers", "--normal", "n.csv", "--unlabelled", "u.csv", "-m", "m.model", "--json"], tmp_path)
+    done = run(["outliers", "n.csv", "u.csv", "-m", "m.model", "--json"], tmp_path)
     assert len(json.loads(done.stdout)["scores"]) == 2
 
 
@@ -414,9 +432,9 @@ HOSTILE = [
     (["changes", "a.csv", "--window", "2", "--permutations", "3"], ["--permutations is 3"]),
     (["compare", "a.csv", "other.csv"], ["other.csv", "a.csv", "missing: 'y'", "unexpected: 'z'"]),
     (["compare", "other.csv", "a.csv", "-m", "m.model"], ["other.csv", "source collection", "missing: 'y'", "'z'"]),
-    (["outliers", "--normal", "a.csv", "--unlabelled", "other.csv"], ["other.csv", "a.csv", "'z'"]),
+    (["outliers", "a.csv", "other.csv"], ["other.csv", "a.csv", "'z'"]),
     (
-        ["outliers", "--normal", "a.csv", "--unlabelled", "b.csv", "--contamination", "2"],
+        ["outliers", "a.csv", "b.csv", "--contamination", "2"],
         ["--contamination must be a number"],
     ),
     (["weights", "a.csv", "b.csv", "--clip", "-1"], ["--clip is -1.0", "expected a positive number"]),
@@ -450,7 +468,7 @@ HOSTILE = [
     (["compare", "a.csv", "b.csv", "--plot", "r.bmp"], ["must end in", "--plot"]),
     (["compare", "a.csv", "b.csv", "-o", "r.json", "--plot", "absent/r.png"], ["absent", "--plot"]),
     (["weights", "a.csv", "b.csv", "--plot", "r.gif"], ["must end in", "--plot"]),
-    (["outliers", "--normal", "a.csv", "--unlabelled", "text.csv"], ["text.csv", "row 1"]),
+    (["outliers", "a.csv", "text.csv"], ["text.csv", "row 1"]),
     (["weights", "a.csv", "empty.parquet"], ["empty.parquet", "it is empty"]),
     (["ratio", "a.csv", "other.csv"], ["other.csv", "unexpected: 'z'"]),
     (["data", "info", "digits"], ["digits_r"]),
@@ -488,7 +506,7 @@ OVERWRITING = [
     ("compare a.csv b.csv -o a.csv", "--output is 'a.csv'"),
     ("ratio a.csv b.csv -o ./sources/../b.csv", "'b.csv'"),
     ("ratio a.csv b.csv rows.csv -o rows.csv", "'rows.csv'"),
-    ("outliers --normal a.csv --unlabelled b.csv -o b.csv", "--output"),
+    ("outliers a.csv b.csv -o b.csv", "--output"),
     ("weights a.csv b.csv -o b.csv", "--output"),
     ("changes a.csv -o a.csv", "--output"),
     ("compare a.csv b.csv -o soft.csv", "'soft.csv'"),
@@ -643,7 +661,7 @@ HERE = (
     "info new.model",
     "compare-all sources -o all.csv",
     "ratio a.csv b.csv -o ratio.tsv",
-    "outliers --normal a.csv --unlabelled b.csv --contamination 0.2 -o outliers.json",
+    "outliers a.csv b.csv --contamination 0.2 -o outliers.json",
 )
 
 

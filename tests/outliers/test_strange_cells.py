@@ -64,3 +64,31 @@ def test_encoded_batches_are_scored_alike_where_no_category_is_new():
     detector = InlierOutlierDetector().fit(normals)
     encoded = detector.encoding_.encode(batch)
     np.testing.assert_allclose(detector.score_samples(encoded), detector.score_samples(batch))
+
+
+def test_cells_that_look_like_errors_are_listed_in_words_flagged_or_not():
+    normals, batch = related(60, 0, d=3), related(100, 1, d=3)
+    batch.loc[7, "kind"], batch.loc[8, "noise 1"] = "nroth", -40.0
+    batch.loc[9, ["x", "y"]] = 1.5, -1.5
+    result = InlierOutlierDetector(contamination=0.01).fit(normals).detect(batch)
+    low, high = normals["noise 1"].min(), normals["noise 1"].max()
+    assert result.reasons[7] == "kind nroth was never seen (did you mean north?)"
+    assert result.reasons[8] == f"noise 1 -40 is far below all normals ({low:.4g} to {high:.4g})"
+    assert {result.reasons[9]} <= {
+        "x 1.5 is far above what y and other columns predict", "y -1.5 is far below what x and other columns predict"
+    }  # fmt: skip
+    assert not result.is_outlier[[7, 8, 9]].all()
+    first = result.to_dict()["errors"][0]
+    assert (first["row"], first["column"], first["kind"], first["value"]) == (8, "noise 1", "outside", -40.0)
+    assert first["deviations"] > 10
+
+
+def test_a_batch_that_has_shifted_as_a_whole_is_said_to_be():
+    rng = np.random.default_rng(0)
+    normals, batch = rng.normal(size=(300, 3)), 100 * rng.normal(3, 1, (200, 3))
+    batch[:4] *= 50
+    result = InlierOutlierDetector().fit(normals).detect(batch)
+    assert "the table has shifted as a whole" in result.shift
+    assert "Beyond the shift, 0%" not in result.shift
+    assert result.detector._beyond_shift(result.samples.tables[0], {}) < 0.1
+    assert InlierOutlierDetector().fit(normals).detect(rng.normal(size=(200, 3))).shift is None

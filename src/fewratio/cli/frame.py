@@ -44,6 +44,9 @@ SHOWN = 10
 # Columns of a terminal that a table takes, unless its cells would have fewer characters.
 _WIDTH, _LEAST_WIDTH = 120, 12
 
+# The exit code where a condition of --fail-if holds.
+FAILED = 3
+
 # How a verb writes the parameters that messages name; the page has its own way.
 write_parameter: Callable[[Verb, str, str], str | None] = Verb.write_option
 
@@ -298,6 +301,12 @@ def run_verb(verb: Verb, **values: Any) -> None:
     except (OSError, MemoryError, ImportError, UnicodeEncodeError) as error:
         _say(describe_error(error))
         raise typer.Exit(1) from None
+
+
+def fail(reason: str) -> None:
+    """Exit because a condition of ``--fail-if`` holds."""
+    typer.echo(f"fewratio: --fail-if: {reason}", err=True)
+    raise typer.Exit(FAILED)
 
 
 def write_message(verb: Verb, message: FewRatioError | Warning) -> str:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
 from fewratio.errors import FewRatioWarning, ParameterError
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _CONDITION = re.compile(rf"\s*(p|p_value|divergence)\s*(<=|>=|<|>)\s*({_NUMBER})\s*", re.ASCII)
-_FAILED, _PERMUTATIONS = 3, 999
+_PERMUTATIONS = 999
 # More are used only if they are asked for: they take minutes.
 _MOST_PERMUTATIONS = 99_999
 # Typical rows that are shown, and their values.
@@ -110,7 +108,7 @@ def compare(
     request.deliver(answer, result.plot, result._report)
     if fails is not None:
         if held := fails.find_held(result.p_value, result.divergence):
-            _fail(held)
+            frame.fail(held)
         fails.warn_of_few_rows(result.smallest_p_value)
 
 
@@ -147,12 +145,7 @@ def _check_pairs(fails: "_Conditions", result: Any) -> None:
     names, adjusted, divergences = result.names, result.adjusted_p_values, result.divergences
     for i, j in ((i, j) for i in range(len(names)) for j in range(len(names)) if i != j):
         if held := fails.find_held(None if adjusted is None else adjusted[i, j], divergences[i, j]):
-            _fail(f"{names[i]} and {names[j]}: {held}")
-
-
-def _fail(reason: str) -> None:
-    typer.echo(f"fewratio: --fail-if: {reason}", err=True)
-    raise typer.Exit(_FAILED)
+            frame.fail(f"{names[i]} and {names[j]}: {held}")
 
 
 @dataclass(frozen=True)
@@ -357,7 +350,7 @@ VERB = Verb(
         ),
         Field(
             "fail-if",
-            f"Exit with {_FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "
+            f"Exit with {frame.FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "
             "again: if any does.",
             list[str],
         ),

@@ -1,5 +1,6 @@
 """``fewratio outliers``."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,14 +9,16 @@ from fewratio.cli.verb import COMMON, SHARED, Field, Page, Verb, declare_table
 from fewratio.errors import ParameterError
 
 _REASONS = 3
+_CONDITION = re.compile(r"outliers\s*(<=?|>=?)\s*(\d+\.?\d*)\s*(%?)")
 
 
 def outliers(
     request: frame.Request,
-    unlabelled: Path,
-    normal: Path | None,
+    normal: Path,
+    unlabelled: Path | None,
     normal_if: str | None,
     contamination: float | None,
+    fail_if: str | None,
     common: bool,
 ) -> None:
     """Find the outliers of a table, given rows that are known to be normal.
@@ -23,20 +26,26 @@ def outliers(
     Rows to judge of a large CSV, TSV or Parquet file stay there, and are read and written as they come, unless
     --normal-if or --model needs them all.
 
-    Example: fewratio outliers --normal good.csv --unlabelled today.csv --report outliers.html
+    Example: fewratio outliers good.csv today.csv --report outliers.html
     """
-    if (normal is None) == (normal_if is None):
-        found = "Neither --normal nor --normal-if is given" if normal is None else "--normal and --normal-if are given"
+    if (unlabelled is None) == (normal_if is None):
+        found, advice = "Two tables and --normal-if are given", "Leave out --normal-if, or the first table"
+        if unlabelled is None:
+            found, advice = (
+                "One table is given without --normal-if",
+                "Give the table to judge as the second, or a condition",
+            )
         raise ParameterError(
-            f"{found}; one of them must say which rows are normal. Give a table with --normal, or a condition with "
-            "--normal-if."
+            f"{found}; expected a table of normal rows and one to judge, or one table and --normal-if with the "
+            f"condition that normal rows meet. {advice}."
         )
-    paths = (unlabelled,) if normal is None else (normal, unlabelled)
+    fails = None if fail_if is None else _read_condition(fail_if)
+    paths = (normal,) if unlabelled is None else (normal, unlabelled)
+    judged_path = paths[-1]
     with request.open(*paths) as (tables, estimator):
         from fewratio.core.wording import write_count
-        from fewratio.data.split_table import split_by_condition
+        from fewratio.data.split_table import SIGNS, split_by_condition
         from fewratio.outliers.detector import InlierOutlierDetector
-        from fewratio.outliers.rows import most_are_outliers
 
         X_inlier, raw = tables[0], tables[-1]
         judged = raw
@@ -50,29 +59,37 @@ def outliers(
         detector = InlierOutlierDetector(estimator, contamination, random_state=request.seed).fit(X_inlier, **options)
         result = detector.detect(judged)
         X, n_outliers = result.samples.tables[0], int(result.is_outlier.sum())
+        counted = f"{n_outliers} of {write_count(X.n_rows, 'row')} of {frame.make_label(judged_path)}"
         lines = [
-            f"{n_outliers} of {write_count(X.n_rows, 'row')} of {frame.make_label(unlabelled)} are outliers",
+            f"{counted} are outliers{result.expectation}",
             f"threshold   {result.threshold:.3g}: {result.meaning}",
         ]
         if result.rule == "false discovery rate" and estimator is None:
             by_thumb = (result.scores < detector._threshold(result._scored, "rule of thumb")).sum()
             lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
-        if contamination is None and most_are_outliers(result.is_outlier):
-            lines.append("note        most rows are unlike the normal ones; check their columns, units and kind")
+        if result.shift:
+            lines.append(f"note        {result.shift}")
         lines += request.summary(result.samples, ("the normal rows", "the rows to judge"), result.non_overlapping)
         lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
         table = frame.identify_rows(X)
         names = table.get("name", range(X.n_rows))
-        cells = [("row", "score", "", "differs most from the nearest normal rows in")]
+        cells = [("row", "score", "", "why, or differs most from the nearest normal rows in")]
         # Explaining many rows takes long, and only JSON shows them all.
         n_explained = max(frame.SHOWN, n_outliers if request.wants_json else 0)
         explained = result.order[:n_explained].tolist()
         reasons = result.explanations(explained)
         for row, reason in zip(explained[: frame.SHOWN], reasons, strict=False):
             mark = "outlier" if result.is_outlier[row] else ""
-            cells.append((names[row], f"{result.scores[row]:.3g}", mark, reason.largest(_REASONS).summary))
+            why = result.reasons.get(row) or reason.largest(_REASONS).summary
+            cells.append((names[row], f"{result.scores[row]:.3g}", mark, why))
         lines += frame.align_columns(cells)
         lines += request.and_more(n_outliers - frame.SHOWN)
+        shown = set(explained[: frame.SHOWN])
+        others = [each for each in result.reasons.items() if not (result.is_outlier[each[0]] or each[0] in shown)]
+        if others:
+            lines.append("cells       that look like errors, in rows that are not flagged")
+            lines += frame.align_columns([("row", ""), *((names[row], text) for row, text in others[: frame.SHOWN])])
+            lines += request.and_more(len(others) - frame.SHOWN)
         payload = result.to_dict() if request.wants_json else {}
         if payload:
             # With all columns the reasons would be as large as the table.
@@ -85,19 +102,35 @@ def outliers(
         request.deliver(
             frame.Answer(lines, payload, table, [raw]),
             result.plot,
-            lambda command: result._report(command, frame.make_label(unlabelled)),
+            lambda command: result._report(command, frame.make_label(judged_path)),
         )
+        if fails is not None:
+            share, (sign, limit, per_cent) = n_outliers / X.n_rows, fails
+            if SIGNS[sign](100 * share if per_cent else n_outliers, float(limit)):
+                frame.fail(f"{n_outliers} of {X.n_rows} rows ({100 * share:.3g}%) are outliers: {fail_if}")
+
+
+def _read_condition(text: str) -> tuple[str, str, str]:
+    """Return the sign, the number, and "%" if it is a share."""
+    found = _CONDITION.fullmatch(text.strip())
+    if found is None:
+        raise ParameterError(
+            f"--fail-if is {text!r}; it must be outliers, one of < <= > >=, and a number of rows or a share. Write "
+            "'outliers > 5%', for instance."
+        )
+    return found[1], found[2], found[3]
 
 
 VERB = Verb(
     outliers,
     (
-        declare_table("unlabelled", "Table of the rows to judge; - for CSV on standard input.", is_positional=False),
-        declare_table("normal", "Table of rows known to be normal.", is_positional=False, is_required=False),
-        Field("normal-if", "Which rows of --unlabelled are normal, such as 'status == ok'."),
+        declare_table("normal", "Table of rows known to be normal; with --normal-if the only table."),
+        declare_table("unlabelled", "Table of the rows to judge; - for CSV on standard input.", is_required=False),
+        Field("normal-if", "Which rows of a single table are normal, such as 'status == ok'."),
         Field("contamination", "Share of rows to flag, at most 0.5. [default: by false discovery rate]", float).on_page(
             "Share of rows to flag (empty: chosen so that few normal rows are flagged)", "automatic", (0.001, 0.5)
         ),
+        Field("fail-if", f"Exit with {frame.FAILED} if this condition holds: 'outliers > 5%', or 'outliers > 10'."),
         # `fit` sees only the normal rows, so the shared columns are selected before it.
         replace(
             COMMON,

@@ -106,6 +106,20 @@ def _take(rows: Floats, some: NDArray[np.intp] | slice) -> Floats:
     return np.ascontiguousarray(rows[some], dtype=np.float64)
 
 
+class Units:
+    """The units of columns: deviations over all rows. Columns that are constant are left out of rows in them."""
+
+    def __init__(self, pooled: Floats) -> None:
+        clipped = clip_to_middle(pooled, margin=1.0)
+        mean, deviation = clipped.mean(0), clipped.std(0)
+        self.varies = real_deviation(mean, deviation) > 0
+        self._mean, self._deviation = mean[self.varies], deviation[self.varies]
+
+    def __call__(self, rows: Floats) -> Floats:
+        """Give rows in these units."""
+        return ((rows[:, self.varies] - self._mean) / self._deviation).clip(-_FAR, _FAR)
+
+
 class _Score:
     """The score of `score_rows`, as normals and a batch give it; `new` rates the normals' categories."""
 
@@ -113,10 +127,7 @@ class _Score:
         from sklearn.neighbors import NearestNeighbors
 
         pooled, n_normals = np.concatenate([normals, batch]), len(normals)
-        clipped = clip_to_middle(pooled, margin=1.0)
-        mean, deviation = clipped.mean(0), clipped.std(0)
-        self._varies = real_deviation(mean, deviation) > 0
-        self._mean, self._deviation = mean[self._varies], deviation[self._varies]
+        self._in_units = Units(pooled)
         pooled = self._in_units(pooled)
         order = row_order(pooled)
         self._centres = pooled[order[np.random.default_rng(0).integers(len(order), size=_PARTITIONS * _CELLS)]]
@@ -148,10 +159,6 @@ class _Score:
             return np.empty(0)
         distances = self._nearest.kneighbors(n_neighbors=min(NEIGHBOURS, len(self._known) - 1))[0]
         return self._total(*self._of_known, distances, self._strange_known, 1)
-
-    def _in_units(self, rows: Floats) -> Floats:
-        """Return rows in units of their columns' deviations; columns that are constant are left out."""
-        return ((rows[:, self._varies] - self._mean) / self._deviation).clip(-_FAR, _FAR)
 
     def _for_distances(self, rows: Floats) -> Floats:
         # Where no column varies, all rows are at one place.

@@ -54,9 +54,13 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         f"{called}{row} ({column}{reason.columns[0]} {write_signed(reason.differences[0])})"
         for row, reason in zip(names, reasons, strict=True)
     ][: min(_NAMED, n_outliers)]
-    answer = f"{n_outliers} of {n_rows} are outliers. Most anomalous: {', '.join(first)}."
+    answer = f"{n_outliers} of {n_rows} are outliers{result.expectation}. Most anomalous: {', '.join(first)}."
     if not n_outliers:
         answer = f"No outliers were found among {n_rows}."
+    if result.shift:
+        answer += f" {result.shift}"
+    if result.errors:
+        answer += f" Looks like an error: {'; '.join(error.text for error in result.errors[:_NAMED])}."
     for each in result.non_overlapping:
         answer += f" {each.describe(['the normal rows', name])}."
     n_normals = len(detector._normals)
@@ -70,6 +74,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     treatment = column_treatment(result.samples, ("the normal rows", name), result.non_overlapping)
     sections = [
         page.Section("The most anomalous rows", _rank(result, lowest, names, reasons)),
+        *([page.Section("Cells that look like errors", [_errors(result)])] if result.errors else []),
         page.Section("Scores", [page.Text(about), _scores(result)]),
         page.Section("Beside the normal rows", _explain(result, lowest, names, reasons)),
         page.Section("What was done to the columns", treatment),
@@ -97,6 +102,19 @@ def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> lis
     headings = (called, "score", "judged", "differs most in")
     ranked = page.Table("Rows, the most anomalous first", headings, table, True, note)
     return [ranked, _reasons(names[:_HEAT], reasons[:_HEAT])]
+
+
+def _errors(result: Any) -> page.Table:
+    """List the cells that look like errors, of rows that are flagged and of others."""
+    shown = result.errors[:_MOST_RANKED]
+    names = rows.row_names(result.samples.tables[0], np.array([error.row for error in shown]))
+    table = [
+        [name, "outlier" if result.is_outlier[error.row] else "normal", error.text, error.deviations]
+        for name, error in zip(names, shown, strict=True)
+    ]
+    left = len(result.errors) - len(shown)
+    note = "In standard deviations outside all normal rows." + f" {left} more are left out here." * (left > 0)
+    return page.Table("Cells, the strangest first", ("row", "judged", "why", "deviations"), table, True, note)
 
 
 def _reasons(names: list[str], reasons: list[Any]) -> Chart:

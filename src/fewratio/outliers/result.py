@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count
-from fewratio.data.non_overlapping import NonOverlapping
+from fewratio.data.non_overlapping import Levels, NonOverlapping
 from fewratio.estimators import samples as inputs
 from fewratio.outliers.outlier_score import Scores
-from fewratio.outliers.rows import RowExplanation
+from fewratio.outliers.reasons import CellReason, find_errors
+from fewratio.outliers.rows import LEAST_BATCH, RowExplanation
 from fewratio.report.reported import Reported, make_plain
+
+# The share of clean batches that the rule of thumb flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
+_THUMB_FLAGS = 0.04
+# Of a batch with more flags not single rows are said to be outliers, but the whole.
+_SHIFTED = 0.2
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -52,6 +58,7 @@ class OutlierResult(Reported):
     detector: Any
     settings: dict[str, Any]
     _scored: Scores
+    _levels: dict[Any, Levels]
 
     @cached_property
     def margins(self) -> Floats:
@@ -74,6 +81,64 @@ class OutlierResult(Reported):
         return self.detector.non_overlapping(self.samples.tables[0])
 
     @property
+    def expected_false(self) -> float | None:
+        """How many of the outliers are expected to be normal, at most; None where a contamination was asked for."""
+        n_outliers, rate = int(self.is_outlier.sum()), self.detector.false_discovery_rate
+        if self.rule == "false discovery rate":
+            return rate * n_outliers
+        return min(n_outliers, _THUMB_FLAGS * len(self.scores)) if self.rule == "rule of thumb" else None
+
+    @property
+    def expectation(self) -> str:
+        """The same in words, to stand behind the number of outliers."""
+        false = self.expected_false
+        return f" ({false:.0f} of them may well be normal)" if false and false >= 0.5 else ""
+
+    @cached_property
+    def shift(self) -> str | None:
+        """What to do where so many rows are flagged that the batch has shifted as a whole, in a sentence."""
+        n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
+        if self.rule == "contamination" or n_outliers < _SHIFTED * n_rows or n_rows < LEAST_BATCH:
+            return None
+        text = (
+            f"{n_outliers} of {n_rows} rows are flagged: the table has shifted as a whole. Compare it with the normal"
+        )
+        text += " rows (`fewratio compare`); check columns, units and kind."
+        beyond = self.detector._beyond_shift(self.samples.tables[0], self._levels)
+        return text if beyond is None else f"{text} Beyond the shift, {beyond:.0%} of the rows are unusual."
+
+    @cached_property
+    def errors(self) -> list[CellReason]:
+        """The cells that look like errors, the strangest first, of flagged rows and others.
+
+        Of a batch that stays in its file these are only new categories. A number is listed that is two deviations
+        outside all normals, by itself or given the other columns, and farther than any normal is outside the others; a
+        category that no normal has if it is as strange, or nearly the same as one that is known.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from fewratio import InlierOutlierDetector
+        >>> good = pl.DataFrame({"mass": [3750.0, 4100, 2850, 6300, 4700] * 4, "kind": ["Adelie", "Gentoo"] * 10})
+        >>> new = pl.DataFrame({"mass": [4000.0, 4, 4600, 3900], "kind": ["Gentoo", "Adelie", "Adelei", "Gentoo"]})
+        >>> for error in InlierOutlierDetector().fit(good).detect(new).errors:
+        ...     print(error.row, error.text)
+        2 kind Adelei was never seen (did you mean Adelie?)
+        1 mass 4 is far below all normals (2850 to 6300)
+        """
+        table = self.samples.tables[0]
+        is_held = isinstance(table.numbers, np.ndarray)
+        return find_errors(
+            self.detector._normals, table.numbers if is_held else np.empty((0, table.n_features)),
+            self.samples.columns, self._levels,
+        )  # fmt: skip
+
+    @cached_property
+    def reasons(self) -> dict[int, str]:
+        """The strangest cell of each row that has any in `errors`, in words."""
+        return {error.row: error.text for error in reversed(self.errors)}
+
+    @property
     def row_names(self) -> Sequence[str] | None:
         """What the rows are called, if they have names."""
         return self.samples.tables[0].row_names
@@ -90,8 +155,9 @@ class OutlierResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain numbers, strings and lists."""
         return make_plain(
-            self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names", "non_overlapping"
-        )
+            self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names", "non_overlapping",
+            "errors", "expected_false", "shift",
+        )  # fmt: skip
 
     def plot(self, n_shown: int = 10) -> "Picture":
         """Draw the rows by score, and in what so many of the most anomalous differ from their nearest normals.

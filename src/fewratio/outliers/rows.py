@@ -16,7 +16,7 @@ _SHOWN = 3
 # The share of outliers in a large batch that normals must be able to flag.
 _RARE = 0.01
 # Of fewer rows a majority may be chance.
-_LEAST_BATCH = 10
+LEAST_BATCH = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,4 +154,4 @@ def prediction_bound(scores: Floats, level: float = 0.98) -> float:
 
 def most_are_outliers(is_outlier: NDArray[np.bool_]) -> bool:
     """Return whether most rows of a batch are flagged, and these are not too few to tell."""
-    return len(is_outlier) >= _LEAST_BATCH and bool(is_outlier.mean() > 0.5)
+    return len(is_outlier) >= LEAST_BATCH and bool(is_outlier.mean() > 0.5)

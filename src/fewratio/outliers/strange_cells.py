@@ -31,12 +31,12 @@ class StrangeCells:
     """
 
     def __init__(self, pooled: Floats, n_normals: int, order: NDArray[np.intp]) -> None:
-        self._weights = np.empty((pooled.shape[1], 0))
+        self.weights = np.empty((pooled.shape[1], 0))
         if 1 < pooled.shape[1] <= _MOST_COLUMNS:
-            self._weights = _residual_weights(clip_to_middle(pooled[order], margin=1.0))
-            residuals = clip_to_middle((pooled @ self._weights)[order], margin=1.0)
+            self.weights = _residual_weights(clip_to_middle(pooled[order], margin=1.0))
+            residuals = clip_to_middle((pooled @ self.weights)[order], margin=1.0)
             deviation = real_deviation(np.ones(residuals.shape[1]), residuals.std(0))
-            self._weights = np.where(deviation > 0, self._weights / np.where(deviation > 0, deviation, 1), 0.0)
+            self.weights = np.where(deviation > 0, self.weights / np.where(deviation > 0, deviation, 1), 0.0)
         of_normals = self._features(pooled[:n_normals])
         # The second largest and smallest as well: the range of all normals but one.
         ordered = np.sort(of_normals, axis=0)
@@ -58,7 +58,7 @@ class StrangeCells:
 
     def _features(self, rows: Floats) -> Floats:
         # Rounded: the order of rows must not decide which of two is outside.
-        return np.round(np.concatenate([rows, rows @ self._weights], axis=1), 9)
+        return np.round(np.concatenate([rows, rows @ self.weights], axis=1), 9)
 
 
 def _residual_weights(rows: Floats) -> Floats:

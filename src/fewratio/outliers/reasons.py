@@ -1,0 +1,120 @@
+"""Cells of a batch that are gross errors, or look like it, in words."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fewratio.core.shapes import Floats
+from fewratio.data.column_kinds import CATEGORY, TIME
+from fewratio.data.columns import Column
+from fewratio.data.non_overlapping import Levels
+from fewratio.outliers.outlier_score import Units
+from fewratio.outliers.strange_cells import StrangeCells, rate_new_categories
+
+# A cell is listed if it is so many deviations outside all normals, and farther than any normal is outside the others.
+_GROSS = 2.0
+
+
+class CellReason(NamedTuple):
+    """Why a cell looks like an error.
+
+    Attributes
+    ----------
+    row : int
+        The number of the row in the batch.
+    column : str or int
+    value : float or str
+    kind : {"outside", "relation", "category"}
+        Outside the range of all normals, not what the other columns predict, or a category that no normal has.
+    deviations : float
+        How far it is outside all normals.
+    text : str
+        The same in words.
+    """
+
+    row: int
+    column: str | int
+    value: float | str
+    kind: str
+    deviations: float
+    text: str
+
+
+def find_errors(
+    normals: Floats, rows: Floats, columns: Mapping[Any, tuple[Column, slice]], levels: Mapping[Any, Levels]
+) -> list[CellReason]:
+    """List the cells of a batch that are unlike those of all normals, the strangest first.
+
+    Parameters
+    ----------
+    normals, rows : ndarray of shape (n, d)
+        The normals and the batch, encoded.
+    columns : mapping
+        Of each column what became of it, and where its features are.
+    levels : mapping
+        Of columns of categories those of normals and batch.
+    """
+    found = [*_new_categories(len(normals), levels)]
+    known = {reason.row for reason in found}
+    found += [reason for reason in _odd_numbers(normals, rows, columns) if reason.row not in known]
+    return sorted(found, key=lambda reason: -reason.deviations)
+
+
+def _new_categories(n_normals: int, levels: Mapping[Any, Levels]) -> list[CellReason]:
+    found = []
+    for label, (codes, texts) in levels.items():
+        rated = rate_new_categories([codes], n_normals)[n_normals:, 0]
+        seen = [texts[code] for code in np.unique(codes[:n_normals]) if code >= 0]
+        folded = {text.casefold(): text for text in seen}
+        for row in np.flatnonzero(rated > 0).tolist():
+            if codes[n_normals + row] < 0:
+                continue
+            text = texts[codes[n_normals + row]]
+            meant = get_close_matches(text.casefold(), folded, 1)
+            if meant or rated[row] > _GROSS:
+                question = f" (did you mean {folded[meant[0]]}?)" if meant else ""
+                words = f"{label} {text} was never seen{question}"
+                found.append(CellReason(row, label, text, "category", float(rated[row]), words))
+    return found
+
+
+def _odd_numbers(normals: Floats, rows: Floats, columns: Mapping[Any, tuple[Column, slice]]) -> list[CellReason]:
+    pooled, n = np.concatenate([normals, np.asarray(rows)]).astype(np.float64), len(normals)
+    units = Units(pooled)
+    scaled = units(pooled)
+    cells = StrangeCells(scaled, n, np.lexsort(scaled.T) if scaled.shape[1] else np.arange(len(pooled)))
+    outside, of_normals = cells(scaled[n:]), cells(scaled[:n], are_normals=True)
+    is_gross = (outside > _GROSS) & (outside > of_normals.max(0, initial=0))
+    places = np.flatnonzero(units.varies)
+    labels = {
+        place.start: (label, column)
+        for label, (column, place) in columns.items()
+        if column.kind not in (CATEGORY, TIME)
+    }
+    owner = {feature: label for label, (_, place) in columns.items() for feature in range(place.start, place.stop)}
+    found = []
+    for row in np.flatnonzero(is_gross.any(1)).tolist():
+        by_itself = [k for k in np.flatnonzero(is_gross[row, : len(places)]).tolist() if places[k] in labels]
+        for k in by_itself:
+            label, column = labels[places[k]]
+            value, of_column = float(rows[row, places[k]]), normals[:, places[k]]
+            low, high = of_column.min(), of_column.max()
+            side = "below" if value < low else "above"
+            words = (
+                f"{label} {column.write(value)} is far {side} all normals ({column.write(low)} to {column.write(high)})"
+            )
+            found.append(CellReason(row, label, value, "outside", float(outside[row, k]), words))
+        given_others = [k for k in range(outside.shape[1] - len(places)) if places[k] in labels]
+        if by_itself or not given_others:
+            continue
+        k = given_others[int(outside[row, [len(places) + each for each in given_others]].argmax())]
+        if is_gross[row, len(places) + k]:
+            label, column = labels[places[k]]
+            side = "above" if scaled[n + row] @ cells.weights[:, k] > 0 else "below"
+            others = np.where(np.arange(len(places)) == k, 0, np.abs(cells.weights[:, k]))
+            other, value = owner[int(places[others.argmax()])], float(rows[row, places[k]])
+            words = f"{label} {column.write(value)} is far {side} what {other} and other columns predict"
+            found.append(CellReason(row, label, value, "relation", float(outside[row, len(places) + k]), words))
+    return found
