@@ -1,11 +1,12 @@
 """Units of columns: all there are.
 
-`column_scaling` is for estimators, which take distances; `standardise` is for the two-sample test, where categories
-count as one column. `clip_to_middle` and `clip_far` keep outliers from setting a unit: the first goes by quantiles, for
-rows, the second by the median, for samples of a few rows and for residuals of a series.
+`column_scaling` is for estimators, which measure distances, and `RankScaling` for those that learn from related
+datasets. `standardise` is for the two-sample test, where categories count as one column. `clip_to_middle` and `clip_far`
+keep outliers from setting a unit: the first goes by quantiles, the second by the median, for samples of a few rows and
+for residuals of a series.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,11 @@ from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats
 
 _KEPT = 0.05, 0.95
-# Ranks are interpolated between so many values.
-_KNOTS = 1_000
+# Values farther than so many units from the median count as that far: rows of a normal column never are, and one wild
+# value in 25 rows or more cannot set the unit.
+_FARTHEST = 5.0
+# Ranks are interpolated between so many values; in models, which are kept in files, between fewer.
+_KNOTS, _KNOTS_OF_MODELS = 1_000, 100
 
 
 # Samples are iterables of Any: the checks of shapes in tests would else draw one, from the global random state.
@@ -54,10 +58,11 @@ class ColumnScaling:
 def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     """Mean and unit of each column over the rows of all samples; a constant column is only centred.
 
-    The unit is the standard deviation of the values between the 5th and the 95th percentile, those beyond moved to
-    them, so that a few outliers do not decide; of all values where that is zero. A column of two values has their
-    difference for unit: a rare category must not be farther away than a common one. A deviation that cannot be told
-    from rounding, as 0.1 repeated has, is none.
+    The unit is the root mean square distance from the median, where values farther than five units count as five units
+    away, so that a few outliers do not decide. A column that is nearly always the same, as rain or a rare defect is, has
+    its standard deviation, so that no column outweighs the others by what seldom happens. A column of two values has
+    their difference for unit: a rare category must not be farther away than a common one. A deviation that cannot be
+    told from rounding, as 0.1 repeated has, is none.
 
     Parameters
     ----------
@@ -87,10 +92,19 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
 
 def _units(columns: NDArray[np.floating]) -> Floats:
     """Return the unit of each column, of shape (n_columns, n); 0 if it is constant."""
-    ordered = np.sort(columns.astype(np.float64), axis=1)
-    low, high = ordered[:, :1], ordered[:, -1:]
-    has_two_values = ((ordered == low) | (ordered == high)).all(1)
-    return np.where(has_two_values, (high - low)[:, 0], clip_to_middle(ordered, axis=1).std(1))
+    low, high = columns.min(1, keepdims=True), columns.max(1, keepdims=True)
+    has_two_values = ((columns == low) | (columns == high)).all(1)
+    apart = np.abs(columns.astype(np.float64) - np.median(columns, axis=1, keepdims=True))
+    squares = np.square(np.sort(apart, axis=1))
+    # The unit u solves mean(min(square, (5 u)^2)) = u^2. If all but so many squares are below (5 u)^2, it is in closed
+    # form; the fewest that fit are beyond.
+    n_beyond = np.arange(columns.shape[1])[::-1]
+    left = columns.shape[1] - _FARTHEST**2 * n_beyond
+    found = squares.cumsum(1) / np.where(left > 0, left, np.inf)
+    fits = (squares <= _FARTHEST**2 * found) & (found > 0)
+    last = columns.shape[1] - 1 - fits[:, ::-1].argmax(1)
+    units = np.sqrt(found[np.arange(len(columns)), last])
+    return np.where(has_two_values, (high - low)[:, 0], np.where(fits.any(1), units, columns.std(1)))
 
 
 def clip_to_middle(values: Floats, margin: float = 0.0, axis: int = 0) -> Floats:
@@ -113,14 +127,60 @@ def clip_far(values: Floats, n_deviations: float, middle: Floats | float = 0.0) 
     return np.clip(values, middle - limits, middle + limits)
 
 
-def rank_knots(values: Floats) -> tuple[Floats, Floats]:
+def rank_knots(values: Floats, most: int = _KNOTS) -> tuple[Floats, Floats]:
     """Give values of a column and their ranks, between 0 and 1, from which those of others are interpolated.
 
-    Equal values have the mean of their ranks. Of many values, about a thousand are kept.
+    Equal values have the mean of their ranks. Of many values, about so many are kept.
     """
     known, counts = np.unique(values, return_counts=True)
-    step = len(known) // _KNOTS + 1
+    step = len(known) // most + 1
     return known[::step], ((counts.cumsum() - counts / 2) / len(values))[::step]
+
+
+@dataclass(frozen=True, eq=False)
+class RankScaling:
+    """Ranks of values among known ones, between 0 and 1: the same whatever the units, or any growing function of them.
+
+    Beyond the known values they go on with the mean slope between these.
+
+    Attributes
+    ----------
+    values, ranks : ndarray of shape (d, n_knots)
+        Known values of each column in their order, the last repeated where there are fewer, and their ranks.
+    """
+
+    values: Floats
+    ranks: Floats
+
+    @classmethod
+    def of(cls, samples: Iterable[Any]) -> "RankScaling":
+        """Learn from the rows of all samples."""
+        rows, knots = np.concatenate([np.asarray(X, np.float64) for X in samples]), []
+        for column in rows.T:
+            values, ranks = rank_knots(column, _KNOTS_OF_MODELS)
+            # The largest value may be between two that are kept.
+            largest = column.max(), 1 - (column == column.max()).mean() / 2
+            short = _KNOTS_OF_MODELS + 2 - len(values)
+            knots.append([np.append(each, np.full(short, end)) for each, end in zip((values, ranks), largest, strict=True)])
+        return cls(*np.ascontiguousarray(np.swapaxes(knots, 0, 1)))
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> "RankScaling":
+        """Give what a file has; raise ``ValueError`` if its arrays do not fit together."""
+        found = cls(arrays["values"], arrays["ranks"])
+        is_whole = found.values.ndim == 2 and found.values.shape == found.ranks.shape and len(found.values) == n_columns
+        if not (is_whole and found.values.size and np.isfinite([found.values, found.ranks]).all() and (np.diff(found.values) >= 0).all()):
+            raise ValueError("its ranks are not those of its columns")
+        return found
+
+    def __call__(self, rows: Floats) -> Floats:
+        """Scale rows, of shape (..., d)."""
+        low, high = self.values[:, 0], self.values[:, -1]
+        # A constant column is only centred.
+        found = (rows - np.clip(rows, low, high)) / np.where(high > low, high - low, 1.0)
+        for place, (values, ranks) in enumerate(zip(self.values, self.ranks, strict=True)):
+            found[..., place] += np.interp(rows[..., place], values, ranks)
+        return found
 
 
 def standardise(rows: Floats, columns: Sequence[slice]) -> Floats:

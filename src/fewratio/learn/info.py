@@ -91,11 +91,12 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
     if getattr(estimator, "members", None) is not None or not hasattr(estimator, "learned_shares_"):
         return []
     from fewratio.estimators.closed_form.discriminant_model import at_size
-    from fewratio.estimators.mixtures.source_shares import are_measured
+    from fewratio.estimators.closed_form.discriminant_choice import FEWEST
+    from fewratio.estimators.mixtures.source_shares import SIZES
 
-    is_measured = are_measured(estimator._shares_of_learned)
-    fixed = "" if is_measured else " (fixed shares: fewer than four sources, or very short ones, cannot be held out)"
-    of_sizes = (f"{at_size(estimator.learned_shares_, size):.0%} at {size}" for size in _SIZES)
+    n_sources = estimator.learned_[0].n_sources_
+    fixed = f" (as in other collections: fewer than {FEWEST} sources cannot be held out)" * (n_sources < FEWEST)
+    of_sizes = (f"{at_size(estimator.learned_shares_, size, SIZES):.0%} at {size}" for size in _SIZES)
     return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest{fixed}"]
 
 

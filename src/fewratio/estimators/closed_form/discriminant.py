@@ -17,7 +17,7 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.draws import draw_seed
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import n_threads, one_thread
-from fewratio.core.units import ColumnScaling, column_scaling
+from fewratio.core.units import ColumnScaling, RankScaling, column_scaling
 from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError, ParameterError
@@ -66,9 +66,10 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         Width of the kernel that the random features approximate, in units of the root mean square distance of rows.
     shrinkage : "auto" or float, default="auto"
         How far the covariance within datasets is drawn to a multiple of the identity, from 0 to 1.
-    scale : {"columns", "none"}, default="columns"
-        Whether columns are divided by their standard deviations over all sources first. Columns of one unit, such as
-        the pixels of an image, are better left as they are.
+    scale : {"ranks", "columns", "none"}, default="ranks"
+        What is done to columns first. "ranks" replaces values by their ranks among all rows of the sources, so that
+        units and long tails do not matter; "columns" divides them by their deviations over all sources; "none" leaves
+        them as they are.
     device : str, default="cpu"
         Where features of rows are computed after `pretrain`: "cuda", or "auto" for CUDA if available, need torch.
         It may be changed at any time, and is not saved.
@@ -110,7 +111,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         "n_components": [COUNT],
         "width": [StrOptions({"auto"}), POSITIVE],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "scale": [StrOptions({"columns", "none"})],
+        "scale": [StrOptions({"ranks", "columns", "none"})],
     }
 
     alpha: float = 0.5
@@ -119,7 +120,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     n_components: int = 1024
     width: str | float = "auto"
     shrinkage: str | float = "auto"
-    scale: str = "columns"
+    scale: str = "ranks"
     device: str = "cpu"
     random_state: int | np.random.Generator | None = 0
     model_: DiscriminantModel = field(init=False)
@@ -160,8 +161,12 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         """Learn, and give also what was learned without the datasets held out."""
         sources = [np.asarray(dataset.X, np.float64) for dataset in collection]
         held_out = [] if validation is None else [np.asarray(dataset.X, np.float64) for dataset in validation]
-        mean, units = column_scaling(sources)
-        scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
+        scaling: ColumnScaling | RankScaling
+        if self.scale == "ranks":
+            scaling = RankScaling.of(sources)
+        else:
+            mean, units = column_scaling(sources)
+            scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
         settings = self._candidates(), float(self.alpha), draw_seed(self.random_state), n_threads()
         with one_thread():
             learned = learn(sources, collection.groups, held_out, scaling, *settings)
@@ -262,16 +267,20 @@ class DiscriminantRatioEstimator(LearnedEstimator):
             "map": model.features.to_dict(),
             **self._of_sources(),
         }
-        return {**model.coordinates._asdict(), "spreads": model.spreads}, header
+        scaling = model.features.scaling
+        ranks = vars(scaling) if isinstance(scaling, RankScaling) else {}
+        return {**model.coordinates._asdict(), "spreads": model.spreads, **ranks}, header
 
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
         columns, settings = read_source_columns(header), Settings(**header["settings"])
         calibration = header["calibration"]
         calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
-        features = FeatureMap.from_dict(header["map"])
+        ranks = RankScaling.of_arrays(arrays, columns.n_features) if "ranks" in arrays else None
+        features = FeatureMap.from_dict(header["map"], ranks)
         coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
         n_axes = len(coordinates.signal)
         shapes = {"centre": (features.n_outputs,), "axes": (features.n_outputs, n_axes), "signal": (n_axes,)}
+        shapes |= {} if ranks is None else dict.fromkeys(("values", "ranks"), ranks.values.shape)
         check_arrays(arrays, shapes | {"spreads": (max(len(arrays["spreads"]), 1),)})
         if (features.n_components, features.n_columns) != (settings.n_components, columns.n_features):
             raise ValueError("its map is not that of its settings and columns")

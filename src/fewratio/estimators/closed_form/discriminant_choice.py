@@ -14,7 +14,7 @@ from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support
 from fewratio.core.draws import row_order
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
-from fewratio.core.units import ColumnScaling
+from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.estimators.closed_form.discriminant_model import (
     SIZES,
     Calibration,
@@ -26,6 +26,7 @@ from fewratio.estimators.closed_form.discriminant_model import (
     scale_rows,
 )
 from fewratio.estimators.closed_form.feature_map import FeatureMap
+from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_prior
 from fewratio.estimators.closed_form.summary import Summary
 from fewratio.progress import track
 
@@ -33,7 +34,7 @@ TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6
 # Of a dataset held out at most so many rows count, and so many of them are the query; losses are of so many datasets,
 # moments of as many as a block of this many values holds, but not fewer.
 _MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**21
-_N_FOLDS, _FEWEST = 4, 4
+_N_FOLDS, FEWEST = 4, 4
 # Fewer sources than this are each held out twice, with others: else the pairs that choose are too few.
 _FEW_SOURCES = 32
 # Means of sources differ: what says that they do not is chance.
@@ -47,14 +48,7 @@ _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
 _FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
 # Share of the median number of rows below which a dataset held out is too short to count.
 _SHORTEST = 0.75
-# Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
-_SHARE_OF_SAME = 0.1
-# Where nothing can be held out: what is safe beside what was found where it could be. Chosen on the five collections of
-# benchmarks/sources.py --gaps (docs/decisions/0006).
-_OF_FEW = Calibration(
-    noise=10.0, signal=0.02, background_noise=1.5, background_signal=0.1, temperatures=(0.14,) * len(SIZES)
-)
-# The same of summaries, chosen on the data of benchmarks/summaries.py (docs/how/summaries.md): the nearest shrinkage to
+# Of summaries, where nothing can be held out; chosen on the data of benchmarks/summaries.py (docs/how/summaries.md): the nearest shrinkage to
 # this, and how much coordinates of columns are taken to have in common: K of them say as much as
 # K / (1 + (K - 1) * that).
 _SHRINKAGE_OF_FEW, _IN_COMMON = 0.3, 0.05
@@ -91,7 +85,7 @@ def learn(
     sources: Sequence[Floats],
     groups: Sequence[str | None],
     validation: Sequence[Floats],
-    scaling: ColumnScaling,
+    scaling: ColumnScaling | RankScaling,
     candidates: Sequence[Settings],
     alpha: float,
     seed: int,
@@ -105,8 +99,8 @@ def learn(
         Datasets to learn from, and to choose by; where the latter are too few, sources are held out in turn.
     groups : sequence of str or None
         The group of each source: those of one are held out together.
-    scaling : ColumnScaling
-        Origin and units of the columns.
+    scaling : ColumnScaling or RankScaling
+        Units of the columns.
     candidates : sequence of Settings
         What to choose from.
     alpha : float
@@ -118,17 +112,19 @@ def learn(
     """
     sources = _deal_sources(sources, groups)
     # Fewer datasets say less than sources held out, and choose at random.
-    validation = validation if len(validation) >= _FEWEST or len(sources) < _FEWEST else ()
+    validation = validation if len(validation) >= FEWEST or len(sources) < FEWEST else ()
     distance = _distance(sources, scaling)
 
     def feature_map(settings: Settings, most: int | None = None) -> FeatureMap:
         n_components = min(settings.n_components, most or settings.n_components)
         return FeatureMap(scaling, n_components, settings.width * distance, seed)
 
-    if not validation and len(sources) < _FEWEST:
-        # They choose nothing: what counts all directions is safe, and comes last.
-        chosen = candidates[-1] if candidates[-1].background else candidates[0]
-        features, calibration = feature_map(chosen), _OF_FEW if chosen.background else Calibration()
+    if not validation and len(sources) < FEWEST:
+        # They choose nothing: what did best on other collections is used, if it is allowed.
+        few, calibration = read_prior().few["cosines" if candidates[-1].n_components else "columns"]
+        allowed = [each for each in candidates if each == few._replace(n_components=each.n_components)]
+        chosen, calibration = (allowed[0], calibration) if allowed else (candidates[0], Calibration())
+        features = feature_map(chosen)
         summary = Summary.of_many(sources, features)
         return Learned(assemble_model(features, summary, chosen, calibration), chosen, summary, [])
     some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
@@ -186,7 +182,7 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
     features = ordered[0].features
     # Gaussian rows say too much good of directions in which no sources differ, and of the lengths of cosines.
     candidates = [each for each in candidates if not (each.background or (each.power and features.n_components))]
-    if len(single) < _FEWEST:
+    if len(single) < FEWEST:
         total: Summary = sum(ordered[1:], ordered[0])
         chosen = min(candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE_OF_FEW), each.power))
         model = assemble_model(features, total, chosen, _FEW_OF_COSINES if features.n_components else _FEW_OF_COLUMNS)
@@ -353,9 +349,9 @@ def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tup
     return float(np.mean(noises)), float(np.mean(of_means))
 
 
-def weigh_pairs(nu: Numbers, de: Numbers, n_datasets: int) -> Floats:
+def _weigh_pairs(nu: Numbers, de: Numbers, n_datasets: int) -> Floats:
     """Give what pairs of datasets, by their numbers, count for: those of a dataset with itself one in ten."""
-    return np.where(nu == de, max(n_datasets - 1, 1) * _SHARE_OF_SAME / (1 - _SHARE_OF_SAME), 1.0)
+    return np.where(nu == de, max(n_datasets - 1, 1) * SHARE_OF_SAME / (1 - SHARE_OF_SAME), 1.0)
 
 
 def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: float, temperatures: Floats) -> Floats:
@@ -381,7 +377,7 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
         same = np.arange(len(kept))
         at_nu = as_nu[same, :, same][:, :, None] - as_de
         at_de = as_nu - as_de[same, :, same][:, :, None]
-        weights = weigh_pairs(same[:, None], same, len(kept))
+        weights = _weigh_pairs(same[:, None], same, len(kept))
         weights /= weights.sum()
         tempered = temperatures.astype(np.float32)[:, None, None, None, None] * np.stack([at_nu, at_de])
         nu, de = ratio_of_log(tempered, alpha).swapaxes(0, 1)
@@ -441,7 +437,7 @@ def _some_rows(rows: Floats, most: int) -> Floats:
     return rows[row_order(rows[:, columns])[:most]]
 
 
-def _distance(sources: Sequence[Floats], scaling: ColumnScaling) -> float:
+def _distance(sources: Sequence[Floats], scaling: ColumnScaling | RankScaling) -> float:
     """Give the root mean square distance of two rows of any sources."""
     n = sum(map(len, sources))
     with np.errstate(over="ignore"):

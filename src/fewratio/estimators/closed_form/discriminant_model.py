@@ -29,9 +29,9 @@ def harmonic_size(n_nu: int, n_de: int) -> float:
     return 2 / (1 / max(n_nu, 1) + 1 / max(n_de, 1))
 
 
-def at_size(values: Sequence[float], size: float) -> float:
-    """Interpolate what was chosen for each of `SIZES`, over the logarithm of the size."""
-    return float(np.interp(np.log(size), np.log(SIZES), values))
+def at_size(values: Sequence[float], size: float, sizes: Sequence[int] = SIZES) -> float:
+    """Interpolate what was chosen for each of some sizes, over the logarithm of the size."""
+    return float(np.interp(np.log(size), np.log(sizes), values))
 
 
 class Settings(NamedTuple):

@@ -13,7 +13,7 @@ from fewratio.core.arrays import namespace
 from fewratio.core.blocks import row_blocks
 from fewratio.core.container import check_fields
 from fewratio.core.shapes import Array, Floats
-from fewratio.core.units import ColumnScaling
+from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.estimators.learned_file import read_source_columns, write_source_columns
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.lazy import import_home, torch_is_installed
@@ -28,8 +28,8 @@ class FeatureMap:
 
     Attributes
     ----------
-    scaling : ColumnScaling
-        Origin and unit of each column.
+    scaling : ColumnScaling or RankScaling
+        Origin and unit of each column, or ranks.
     n_components : int
         Number of random Fourier features; 0 for the columns themselves.
     width : float
@@ -44,7 +44,7 @@ class FeatureMap:
         Where features are computed: "cpu", by NumPy, or what torch knows; no part of what the map is.
     """
 
-    scaling: ColumnScaling
+    scaling: ColumnScaling | RankScaling
     n_components: int = 0
     width: float = 1.0
     seed: int = 0
@@ -60,7 +60,7 @@ class FeatureMap:
     @property
     def n_columns(self) -> int:
         """Number of columns of rows."""
-        return np.size(self.scaling.mean)
+        return len(self.scaling.values) if isinstance(self.scaling, RankScaling) else np.size(self.scaling.mean)
 
     @property
     def dtype(self) -> type[np.floating[Any]]:
@@ -112,33 +112,32 @@ class FeatureMap:
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the map as plain values, for JSON."""
+        """Give the map as plain values, for JSON; but for ranks, which are large."""
+        units = {} if isinstance(self.scaling, RankScaling) else vars(self.scaling)
         return {
+            **{name: np.asarray(values).tolist() for name, values in units.items()},
             "columns": None if self.columns is None else write_source_columns(self.columns),
             "ranges": None
             if self.ranges is None
             else [[value if np.isfinite(value) else None for value in side.tolist()] for side in self.ranges],
-            "mean": np.asarray(self.scaling.mean).tolist(),
-            "scale": np.asarray(self.scaling.scale).tolist(),
             "n_components": self.n_components,
             "width": float(self.width),
             "seed": self.seed,
         }
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "FeatureMap":
+    def from_dict(cls, content: Mapping[str, Any], ranks: RankScaling | None = None) -> "FeatureMap":
         """Give the map that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
         whole = dict.fromkeys(("n_components", "seed"), (int,))
-        check_fields(content, {"mean": (list,), "width": (int, float), "columns": (dict, type(None)), **whole})
-        d, width = len(content["mean"]), float(content["width"])
-        mean, scale = (_numbers(content, name, (d,)) for name in ("mean", "scale"))
-        if not d or not np.isfinite([*mean, *scale, width]).all():
-            raise ValueError("mean, scale or width have numbers that are not finite")
-        if not min(*scale, width) > 0:
-            raise ValueError("scale or width have numbers that are not positive")
+        check_fields(content, {"width": (int, float), "columns": (dict, type(None)), **whole})
+        width = float(content["width"])
+        if not (np.isfinite(width) and width > 0):
+            raise ValueError(f"its width is {width}")
+        scaling = _units(content) if ranks is None else ranks
         for name, most in (("n_components", _MOST_COMPONENTS), ("seed", 2**32 - 1)):
             if not 0 <= content[name] <= most:
                 raise ValueError(f"{name} is {content[name]}, not from 0 to {most}")
+        d = len(scaling.values) if isinstance(scaling, RankScaling) else np.size(scaling.mean)
         columns = None if content["columns"] is None else read_source_columns(content["columns"])
         if columns is not None and columns.n_features != d:
             raise ValueError(f"its numbers of columns differ: {columns.n_features}, and {d} means")
@@ -149,12 +148,24 @@ class FeatureMap:
             ranges = np.where(np.isnan(ranges), [[-np.inf], [np.inf]], ranges)
             if not (ranges[0] <= ranges[1]).all():
                 raise ValueError("ranges has a lowest value above its highest")
-        return cls(ColumnScaling(mean, scale), content["n_components"], width, content["seed"], ranges, columns)
+        return cls(scaling, content["n_components"], width, content["seed"], ranges, columns)
 
 
 def as_numpy(array: Array) -> np.ndarray:
     """Give an array, or a tensor on any device, as an array of NumPy."""
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
+
+
+def _units(content: Mapping[str, Any]) -> ColumnScaling:
+    """Give the units in a header."""
+    check_fields(content, {"mean": (list,)})
+    d = len(content["mean"])
+    mean, scale = (_numbers(content, name, (d,)) for name in ("mean", "scale"))
+    if not d or not np.isfinite([*mean, *scale]).all():
+        raise ValueError("mean or scale have numbers that are not finite")
+    if not scale.min() > 0:
+        raise ValueError("scale has numbers that are not positive")
+    return ColumnScaling(mean, scale)
 
 
 def _numbers(content: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Floats:

@@ -21,17 +21,17 @@ from fewratio.core.arrays import equal_shares
 from fewratio.core.container import Arrays
 from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.units import ColumnScaling
+from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import NotFittedError, RatioEstimator, fit_to_drawn
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
-from fewratio.estimators.closed_form.discriminant_model import SIZES, at_size, harmonic_size, ratio_of_log
+from fewratio.estimators.closed_form.discriminant_model import at_size, harmonic_size, ratio_of_log
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import SavedEstimator, join_parts, select_part, select_stored
-from fewratio.estimators.mixtures.source_shares import measure_shares
-from fewratio.estimators.parameters import common
+from fewratio.estimators.mixtures.source_shares import SIZES, choose_shares
+from fewratio.estimators.parameters import StrOptions, common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
 
@@ -59,7 +59,7 @@ class _Part(NamedTuple):
     share: float
     most_rows: int = _MAX_ROWS
     sharpness: float = 1.0
-    scaling: ColumnScaling = ColumnScaling(0.0, 1.0)
+    scaling: ColumnScaling | RankScaling = ColumnScaling(0.0, 1.0)
 
     def sharpen(self, ratio: Floats, alpha: float) -> Floats:
         """Multiply the log of the plain ratio that a relative one stands for."""
@@ -75,7 +75,7 @@ class AutoRatioEstimator(SavedEstimator):
     """Relative density ratio, with related datasets or without: a mean of the ratios of several estimators.
 
     After `pretrain` with related datasets, what they say (`DiscriminantRatioEstimator`) counts as much as it helps on
-    pairs of those datasets that were held out, the more the more there are; what is below counts for the rest.
+    pairs of those datasets that were held out, and on other collections; so do the network and the classifier below.
 
     Without related datasets it is two thirds `UniversalRatioEstimator` and one third `ClassifierRatio` up to 50 rows
     per sample, and `ClassifierRatio` from 400 on; in between, the shares change with the logarithm of the size. Of
@@ -98,8 +98,9 @@ class AutoRatioEstimator(SavedEstimator):
     shares : sequence of float, optional
         The share of each of ``members`` in the mean. By default both kinds count the same, however many there are of
         each.
-    scale : {"columns", "none"}, default="columns"
-        Units of the columns, as in `RuLSIF`; those of `ClassifierRatio` never matter, and ``members`` have their own.
+    scale : {"auto", "ranks", "columns", "none"}, default="auto"
+        Units of the columns. "auto" is "ranks", as in `DiscriminantRatioEstimator`, with related datasets, and
+        "columns", as in `RuLSIF`, without. Those of `ClassifierRatio` never matter, and ``members`` have their own.
     random_state : int, numpy Generator or None
         Draws rows of large samples, and seeds the estimators.
 
@@ -108,8 +109,8 @@ class AutoRatioEstimator(SavedEstimator):
     learned_ : list of DiscriminantRatioEstimator and MetaRatioEstimator
         What was learned from related datasets, if there were any: by default of columns, and of cosines.
     learned_shares_ : tuple of float
-        Their share together in the mean for samples of 1, 3 and 10 rows. By default it falls from 50 rows on, to none
-        at 400.
+        Their share together in the mean for samples of 1, 3, 10 and 30 rows. By default it falls from 50 rows on, to
+        none at 400.
     networks_ : list of Network
         All networks among what was learned.
     members_ : list of RatioEstimator
@@ -129,23 +130,24 @@ class AutoRatioEstimator(SavedEstimator):
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
     >>> len(AutoRatioEstimator(random_state=0).pretrain(sources).learned_shares_)
-    3
+    4
     >>> members = [DiscriminantRatioEstimator(random_state=seed) for seed in range(2)]
     >>> AutoRatioEstimator(members=members).pretrain(sources).fit([[0.1]], [[1.4]]).shares_
     [0.5, 0.5]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **common("alpha", "scale", "random_state"),
+        **common("alpha", "random_state"),
         "members": ["array-like", None],
         "shares": ["array-like", None],
+        "scale": [StrOptions({"auto", "ranks", "columns", "none"}), ColumnScaling],
     }
 
     alpha: float = 0.5
     _: KW_ONLY
     members: Sequence[SavedEstimator] | None = None
     shares: Sequence[float] | None = None
-    scale: str = "columns"
+    scale: str | ColumnScaling = "auto"
     random_state: int | np.random.Generator | None = None
     learned_: list[Any] = field(init=False)
     learned_shares_: tuple[float, ...] = field(init=False)
@@ -176,7 +178,8 @@ class AutoRatioEstimator(SavedEstimator):
         check_collection(collection, "collection", at_least=2)
         check_collection(validation, "validation", optional=True)
         if self.members is None:
-            self._set_learned(*self._learn(collection, validation))
+            learned, shares = self._learn(collection, validation)
+            self._set_learned(learned, shares[: len(learned)], shares[len(learned) :])
             return self
         members = [clone(member).set_params(alpha=self.alpha) for member in self.members]
         for number, member in enumerate(members):
@@ -191,10 +194,13 @@ class AutoRatioEstimator(SavedEstimator):
         return self
 
     def _learn(self, collection: Collection, validation: Collection | None) -> tuple[list[Any], Shares]:
-        """Learn in closed form, and measure how much that should count."""
+        """Learn in closed form, and choose how much that should count beside what learns nothing from sources."""
+        if self.scale not in ("auto", "ranks", "columns", "none"):
+            raise ParameterError("scale has units of its own. With related datasets use 'ranks', 'columns' or 'none'.")
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
+        scale = "ranks" if self.scale == "auto" else self.scale
         learned = [
-            DiscriminantRatioEstimator(self.alpha, features=kind, scale=self.scale, random_state=seed)
+            DiscriminantRatioEstimator(self.alpha, features=kind, scale=scale, random_state=seed)
             for kind in ("columns", "cosines")
         ]
         of_columns, of_cosines = (each._learn(collection, validation) for each in learned)
@@ -203,9 +209,12 @@ class AutoRatioEstimator(SavedEstimator):
             ((with_columns, with_cosines), datasets)
             for (with_columns, _), (with_cosines, datasets) in zip(of_columns.folds, of_cosines.folds, strict=True)
         ]
-        scaling = of_cosines.model.features.scaling
-        without = partial(_ratios_without_sources, alpha=float(self.alpha), scaling=scaling)
-        return learned, measure_shares(folds, without, float(self.alpha))
+        others = {
+            name: partial(_ratios_of_pairs, name=name, alpha=float(self.alpha), scaling=of_cosines.model.features.scaling)
+            for name in _others(float(self.alpha))
+        }
+        shares = choose_shares(folds, others, float(self.alpha), len(collection))
+        return learned, [tuple(of_member.tolist()) for of_member in shares]
 
     @property
     def networks_(self) -> list[Any]:
@@ -256,14 +265,17 @@ class AutoRatioEstimator(SavedEstimator):
         parameters = select_stored(self.get_params(deep=False) | {"members": None, "shares": None})
         header = {"estimator": type(self).__name__, "parameters": parameters, "has_members": self.members is not None}
         header |= {"shares": self._shares_of_learned, "learned": [header for _, header in parts]}
+        header["shares_of_others"] = self._shares_of_others
         return join_parts([arrays for arrays, _ in parts]), header
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
-        shares = [tuple(map(float, of_sizes)) for of_sizes in header["shares"]]
-        valid = shares and {len(of_sizes) for of_sizes in shares} == {len(SIZES)}
-        valid = valid and all(min(of_size) >= 0 and sum(of_size) <= 1 + 1e-9 for of_size in zip(*shares, strict=True))
-        if not valid:
-            raise ValueError(f"its shares are {shares}")
+        shares, others = (
+            [tuple(map(float, of_sizes)) for of_sizes in header[name]] for name in ("shares", "shares_of_others")
+        )
+        valid = shares and {len(of_sizes) for of_sizes in (*shares, *others)} == {len(SIZES)}
+        by_size = zip(*shares, *others, strict=True) if valid else ()
+        if not (valid and all(min(each) >= 0 and abs(sum(each) - 1) < 1e-4 for each in by_size)):
+            raise ValueError(f"its shares are {shares} and {others}")
         kinds, learned = _KINDS if header["has_members"] else _KINDS[:1], []
         for number, part in enumerate(header["learned"]):
             if part["estimator"] not in kinds:
@@ -274,10 +286,10 @@ class AutoRatioEstimator(SavedEstimator):
             raise ValueError("what was learned is not of its shares, or of other columns than each other")
         if header["has_members"]:
             self.members, self.shares = [clone(each) for each in learned], [of_sizes[0] for of_sizes in shares]
-        self._set_learned(learned, shares)
+        self._set_learned(learned, shares, others)
 
-    def _set_learned(self, learned: list[Any], shares: Shares) -> None:
-        self.learned_, self._shares_of_learned = learned, list(shares)
+    def _set_learned(self, learned: list[Any], shares: Shares, others: Shares = ()) -> None:
+        self.learned_, self._shares_of_learned, self._shares_of_others = learned, list(shares), list(others)
         self.learned_shares_ = tuple(round(sum(of_size), 9) for of_size in zip(*shares, strict=True))
         self._keep_columns(learned[0]._source_columns)
 
@@ -320,21 +332,28 @@ class AutoRatioEstimator(SavedEstimator):
 
     def _parts(self, X_nu: Floats, X_de: Floats) -> list[_Part]:
         """Give what to fit to samples like these."""
-        size, known = harmonic_size(len(X_nu), len(X_de)), self.scale
-        learned: list[_Part] = []
-        if self.has_sources:
-            is_default = self.members is None
-            fading, most = (_fade(size), _MAX_ROWS) if is_default else (1.0, sys.maxsize)
-            shares = [at_size(of_sizes, size) * fading for of_sizes in self._shares_of_learned]
-            # What was learned from sources scales rows itself.
-            learned = [_Part(*each, most) for each in zip(self._copy_learned(), shares, strict=True) if each[1]]
-            known = self.learned_[0].model_.features.scaling if is_default else known
-        left = round(1 - sum(part.share for part in learned), 9)
-        if not left:
+        size = harmonic_size(len(X_nu), len(X_de))
+        if not self.has_sources:
+            scale = "columns" if self.scale in ("auto", "ranks") else self.scale
+            scaling = ColumnScaling.of([X_nu, X_de], scale)
+            return [part._replace(scaling=scaling) for part in self._parts_without_sources(size)]
+        fading, most = (_fade(size), _MAX_ROWS) if self.members is None else (1.0, sys.maxsize)
+        shares = [at_size(of_sizes, size, SIZES) * fading for of_sizes in self._shares_of_learned]
+        # What was learned from sources scales rows itself.
+        learned = [_Part(*each, most) for each in zip(self._copy_learned(), shares, strict=True) if each[1]]
+        if self.members is not None:
             return learned
-        scaling = ColumnScaling.of([X_nu, X_de], known)
-        rest = self._parts_without_sources(size)
-        return [*learned, *(part._replace(share=left * part.share, scaling=scaling) for part in rest)]
+        others = self._parts_without_sources(size)
+        of_others = [at_size(of_sizes, size, SIZES) for of_sizes in self._shares_of_others]
+        if len(of_others) != len(others):
+            # They were chosen where torch was installed, or was not.
+            of_others = [sum(of_others) * part.share for part in others]
+        shares = [fading * new + (1 - fading) * part.share for part, new in zip(others, of_others, strict=True)]
+        scaling = self.learned_[0].model_.features.scaling
+        # The classifier has its own units, with sources or without.
+        units = [{} if isinstance(part.estimator, ClassifierRatio) else {"scaling": scaling} for part in others]
+        found = [part._replace(share=share, **each) for part, share, each in zip(others, shares, units, strict=True)]
+        return learned + [part for part in found if part.share]
 
     def _parts_without_sources(self, size: float) -> list[_Part]:
         if not _ALPHAS[0] <= self.alpha <= _ALPHAS[1]:
@@ -365,18 +384,30 @@ def _find_sharpness(size: float) -> float:
     return float(np.interp(size, (1, 2), (_SHARPER, 1)))
 
 
-def _ratios_without_sources(nu: Floats, de: Floats, rows: Floats, alpha: float, scaling: ColumnScaling) -> Floats:
-    """Give the ratios of many pairs of samples at rows of each, by an estimator that learns nothing from sources."""
-    nu, de, rows = scaling(nu), scaling(de), scaling(rows)
-    if _ALPHAS[0] <= alpha <= _ALPHAS[1] and torch_is_installed():
+def _others(alpha: float) -> list[str]:
+    """Name the estimators that learn nothing from sources, in the order of `_parts_without_sources`."""
+    if not _ALPHAS[0] <= alpha <= _ALPHAS[1]:
+        return ["RuLSIF"]
+    return ["network", "classifier"] if torch_is_installed() else ["classifier"]
+
+
+def _ratios_of_pairs(
+    nu: Floats, de: Floats, rows: Floats, name: str, alpha: float, scaling: ColumnScaling | RankScaling
+) -> Floats:
+    """Give the ratios of many pairs of samples at rows of each, by one of `_others`."""
+    if name == "network":
         from fewratio.estimators.networks.universal import UniversalRatioEstimator
 
         network = UniversalRatioEstimator(alpha)
         sharpness = _find_sharpness(harmonic_size(nu.shape[1], de.shape[1]))
-        return _Part(network, 1.0, sharpness=sharpness).sharpen(network._ratios_of_pairs(nu, de, rows), alpha)
-    # Its settings are fixed, so that hundreds of pairs take a second.
-    estimator, found = RuLSIF(alpha), []
-    for numerator, denominator, at in zip(nu, de, rows, strict=True):
+        found = network._ratios_of_pairs(scaling(nu), scaling(de), scaling(rows))
+        return _Part(network, 1.0, sharpness=sharpness).sharpen(found, alpha)
+    # The settings of RuLSIF are fixed, so that hundreds of pairs take a second.
+    is_classifier = name == "classifier"
+    estimator = ClassifierRatio(alpha=alpha, random_state=0) if is_classifier else RuLSIF(alpha)
+    units = ColumnScaling(0.0, 1.0) if is_classifier else scaling
+    found = []
+    for numerator, denominator, at in zip(units(nu), units(de), units(rows), strict=True):
         estimator._fit(numerator, denominator)
         found.append(estimator._ratio(at))
     return np.array(found)

@@ -1,21 +1,24 @@
-"""How much an estimator that learned from sources counts beside one that did not: by datasets held out."""
+"""How much each estimator counts in a mean of ratios: by datasets held out, and by what other collections say."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
 from fewratio.core.discriminant import Support
-from fewratio.core.shapes import Floats
-from fewratio.estimators.closed_form.discriminant_choice import weigh_pairs
-from fewratio.estimators.closed_form.discriminant_model import SIZES, DiscriminantModel, ratio_of_log
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
+from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_prior
 
-# Pairs of datasets per fold and size, and query rows per sample, at most.
-_N_PAIRS, _N_QUERY = 36, 24
-# All shares of columns, of cosines and of the other estimator, in tenths.
-_SHARES = np.array([(a, b, 10 - a - b) for a in range(11) for b in range(11 - a)]) / 10
-# What is taken together for each of `SIZES` where nothing can be measured, and how much of it columns have where they
-# were measured. Chosen on the five collections of benchmarks/sources.py --gaps (docs/decisions/0006).
-_UNMEASURED, _OF_COLUMNS = (0.9, 0.4, 0.1), 0.25
+# Sizes of samples that shares are chosen for.
+SIZES = (1, 3, 10, 30)
+# Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.
+_N_PAIRS, _N_QUERY = 3, 24
+# What other collections say counts as so many pairs; 3 to 30 are as good (benchmarks/source_prior.py --judge).
+_PAIRS_OF_PRIOR = 10
+# A heavy weight makes shares sum to one, and a little ridge decides between estimators that agree.
+_SUM_WEIGHT, _RIDGE = 1e3, 1e-4
 
 # Samples (pair, n, d) of numerators and denominators and rows (pair, q, d) -> ratios (pair, q).
 Ratios = Callable[[Floats, Floats, Floats], Floats]
@@ -23,75 +26,101 @@ Ratios = Callable[[Floats, Floats, Floats], Floats]
 Fold = tuple[Sequence[DiscriminantModel], Sequence[Floats]]
 
 
-def measure_shares(folds: Sequence[Fold], others: Ratios, alpha: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Give the shares of two learned models in their mean with another estimator, for each of `SIZES`.
+class MixtureLoss(NamedTuple):
+    """The squared error (Eq. 8) of a mean of ratios, as a function of the shares w: w' products w / 2 - means' w.
 
-    Of the shares whose squared error (Eq. 8) on pairs of datasets that were held out is within a standard error of
-    the best they are the nearest to a guess: with few sources the measured error is noisy.
+    Attributes
+    ----------
+    n_pairs : int
+        Number of pairs of datasets that it was measured on.
+    products : ndarray of shape (m, m)
+        Mean products of the ratios of two estimators.
+    means : ndarray of shape (m,)
+        Mean ratio of each at rows of the numerator.
+    """
+
+    n_pairs: int
+    products: Floats
+    means: Floats
+
+    def best_shares(self) -> Floats:
+        """Give the shares, none negative and one together, with the least error."""
+        root = np.linalg.cholesky(self.products + _RIDGE * np.eye(len(self.means)))
+        target = np.linalg.solve(root, self.means)
+        shares, _ = nnls(np.vstack([root.T, np.full(len(root), _SUM_WEIGHT)]), np.append(target, _SUM_WEIGHT))
+        return np.asarray(shares / shares.sum())
+
+
+def choose_shares(folds: Sequence[Fold], others: dict[str, Ratios], alpha: float, n_sources: int) -> Floats:
+    """Give the shares of two learned models and of other estimators in the mean of their ratios.
+
+    They minimise the squared error (Eq. 8) on pairs of datasets that were held out, together with the error on pairs of
+    other collections with about as many sources, which counts as ten pairs.
 
     Parameters
     ----------
     folds : sequence of (pair of DiscriminantModel, sequence of ndarray)
         Models of columns and of cosines, and datasets that both have not learned from.
-    others : callable
-        The ratios of the other one.
+    others : dict of callable
+        The ratios of estimators that learn nothing from sources, by the names that the prior knows them by.
     alpha : float
         Relative parameter.
+    n_sources : int
+        Number of datasets that the models have learned from.
+
+    Returns
+    -------
+    ndarray of shape (2 + len(others), len(SIZES))
+        Those of the models first.
     """
-    found = [_shares(folds, others, alpha, size, guess) for size, guess in zip(SIZES, _UNMEASURED, strict=True)]
-    of_columns, of_cosines = zip(*found, strict=True)
-    return of_columns, of_cosines
+    prior, shares = read_prior(), []
+    for place, size in enumerate(SIZES):
+        known = MixtureLoss(_PAIRS_OF_PRIOR, *prior.mixture_loss(n_sources, place, list(others)))
+        found = (measure_mixture(*fold, list(others.values()), alpha, size) for fold in folds)
+        shares.append(pool_losses([known, *filter(None, found)]).best_shares())
+    return np.array(shares).T.round(6)
 
 
-def are_measured(shares: Sequence[Sequence[float]]) -> bool:
-    """Check that shares of columns and of cosines were measured, and are not those used where nothing can be."""
-    return [tuple(of_sizes) for of_sizes in shares] != [(0.0,) * len(SIZES), _UNMEASURED]
+def pool_losses(losses: Sequence[MixtureLoss]) -> MixtureLoss:
+    """Give the loss on all pairs that some losses were measured on."""
+    weights = np.array([loss.n_pairs for loss in losses])
+    products, means = (np.average([each[part] for each in losses], axis=0, weights=weights) for part in (1, 2))
+    return MixtureLoss(int(weights.sum()), products, means)
 
 
-def _shares(folds: Sequence[Fold], others: Ratios, alpha: float, size: int, guess: float) -> tuple[float, float]:
-    losses, groups, weights = [], [], []
-    lengths = [len(rows) for _, datasets in folds for rows in datasets]
+def measure_mixture(
+    models: Sequence[DiscriminantModel],
+    datasets: Sequence[Floats],
+    others: Sequence[Ratios],
+    alpha: float,
+    size: int,
+    n_pairs: int = _N_PAIRS,
+) -> MixtureLoss | None:
+    """Measure the error of all means of ratios on so many pairs of different datasets; None if these are too short."""
     # Of short datasets, a third for each sample and for the query.
-    size = min(size, max(1, int(np.median(lengths)) // 3)) if lengths else size
-    for number, (models, datasets) in enumerate(folds):
-        used = [rows for rows in datasets if len(rows) > 2 * size]
-        if len(used) < 2:
-            continue
-        nu, de = _pairs(len(used))
-        n_query = min(_N_QUERY, min(map(len, used)) - 2 * size)
-        # The first rows of a dataset are its sample as a numerator, the next as a denominator, others are the query.
-        query = slice(2 * size, 2 * size + n_query)
-        samples = np.stack([used[a][:size] for a in nu]), np.stack([used[b][size : 2 * size] for b in de])
-        rows = np.stack([np.concatenate([used[a][query], used[b][query]]) for a, b in zip(nu, de, strict=True)])
-        ratios = [_learned_ratios(model, *samples, rows, alpha) for model in models]
-        mixed = np.tensordot(_SHARES, np.stack([*ratios, others(*samples, rows)]), 1)
-        at_nu, at_de = mixed[..., :n_query], mixed[..., n_query:]
-        squares = alpha * np.square(at_nu).mean(-1) + (1 - alpha) * np.square(at_de).mean(-1)
-        losses.append(squares / 2 - at_nu.mean(-1))
-        groups += [(number, int(a)) for a in nu]
-        weights.append(weigh_pairs(nu, de, len(used)))
-    if not losses:
-        # Columns that nothing was held out for are too sure.
-        return 0.0, guess
-    # A loss per numerator's dataset: pairs that share one are not independent.
-    weight = np.concatenate(weights)
-    of_pairs = np.concatenate(losses, axis=1) * weight
-    _, numbers = np.unique(np.array(groups), axis=0, return_inverse=True)
-    totals = np.bincount(numbers.ravel(), weight)
-    of_datasets = np.stack([np.bincount(numbers.ravel(), each) / totals for each in of_pairs])
-    excess = of_datasets - of_datasets[of_datasets.mean(1).argmin()]
-    error = excess.std(1, ddof=1) / np.sqrt(len(totals))
-    good = _SHARES[excess.mean(1) <= error]
-    wanted = _OF_COLUMNS * guess, (1 - _OF_COLUMNS) * guess, 1 - guess
-    of_columns, of_cosines, _ = good[np.square(good - wanted).sum(1).argmin()]
-    return float(of_columns), float(of_cosines)
+    size = min(size, max(1, int(np.median(list(map(len, datasets)))) // 3)) if datasets else size
+    used = [rows for rows in datasets if len(rows) > 2 * size]
+    if len(used) < 2:
+        return None
+    nu, de = _pairs(len(used), n_pairs)
+    n_query = min(_N_QUERY, min(map(len, used)) - 2 * size)
+    # The first rows of a dataset are its sample as a numerator, the next as a denominator, others are the query.
+    query = slice(2 * size, 2 * size + n_query)
+    samples = np.stack([used[a][:size] for a in nu]), np.stack([used[b][size : 2 * size] for b in de])
+    rows = np.stack([np.concatenate([used[a][query], used[b][query]]) for a, b in zip(nu, de, strict=True)])
+    ratios = [_learned_ratios(model, *samples, rows, alpha) for model in models]
+    found = np.stack([*ratios, *(other(*samples, rows) for other in others)])
+    at_nu, at_de = found[..., :n_query], found[..., n_query:]
+    weights = np.where(nu == de, SHARE_OF_SAME, (1 - SHARE_OF_SAME) / (nu != de).sum())
+    products = [np.einsum("ipq,jpq,p->ij", each, each, weights / n_query) for each in (at_nu, at_de)]
+    return MixtureLoss(len(nu), alpha * products[0] + (1 - alpha) * products[1], at_nu.mean(-1) @ weights)
 
 
-def _pairs(n_datasets: int) -> tuple[np.ndarray, np.ndarray]:
-    """Give ordered pairs of datasets, evenly over all, each with itself included."""
-    nu, de = (places.ravel() for places in np.indices((n_datasets, n_datasets)))
-    kept = np.unique(np.linspace(0, len(nu) - 1, min(len(nu), _N_PAIRS)).round().astype(int))
-    return nu[kept], de[kept]
+def _pairs(n_datasets: int, n_pairs: int) -> tuple[Numbers, Numbers]:
+    """Give pairs of different datasets, and one of a dataset with itself."""
+    places = np.arange(min(n_pairs, n_datasets * (n_datasets - 1)))
+    nu = places % n_datasets
+    return np.append(nu, 0), np.append((nu + 1 + places // n_datasets) % n_datasets, 0)
 
 
 def _learned_ratios(model: DiscriminantModel, nu: Floats, de: Floats, rows: Floats, alpha: float) -> Floats:

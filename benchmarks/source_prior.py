@@ -1,0 +1,180 @@
+"""What other collections say of learning from few sources: makes `source_prior.json`, which is part of the package.
+
+First the settings and calibrations for two or three sources, which cannot be held out: those with the least mean error
+(Eq. 8) on other datasets of the same family. Then the error of every mean of the four estimators that
+`AutoRatioEstimator` averages, as a quadratic form of their shares, for samples of 1, 3, 10 and 30 rows and 2 to 40
+sources. `--judge` reads these records again, and prints the mean error on the families if what all others say counts as
+so many pairs.
+
+    python benchmarks/source_prior.py --jobs 16 > results/benchmarks/source_prior.jsonl
+    python benchmarks/source_prior.py --judge
+"""
+
+import argparse
+import json
+import sys
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import torch
+from families import FAMILIES, split_family
+
+from fewratio import Collection, DiscriminantRatioEstimator
+from fewratio.core.units import RankScaling
+from fewratio.estimators.closed_form import discriminant_choice, source_prior
+from fewratio.estimators.closed_form.discriminant_model import Calibration, Settings
+from fewratio.estimators.closed_form.feature_map import FeatureMap
+from fewratio.estimators.mixtures.auto import _ratios_of_pairs
+from fewratio.estimators.mixtures.source_shares import SIZES, MixtureLoss, measure_mixture, pool_losses
+from fewratio_bench.records import circumstances
+
+RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "source_prior.jsonl"
+PRIOR = Path(source_prior.__file__).with_name(source_prior.FILE)
+COUNTS, MEMBERS = (2, 3, 5, 10, 20, 40), ("columns", "cosines", "network", "classifier")
+_ALPHA, _N_PAIRS = 0.5, 20
+
+
+def few_records(family: str, split: int) -> list[dict[str, Any]]:
+    """Calibrate every setting of models of two and three sources, by other datasets of the family."""
+    sources, targets = split_family(family, split)
+    found = []
+    for n_sources in (2, 3):
+        some, others = sources[:n_sources], [*sources[n_sources:], *targets]
+        scaling = RankScaling.of(some)
+        distance = discriminant_choice._distance(some, scaling)
+        for kind in ("columns", "cosines"):
+            for settings in DiscriminantRatioEstimator(features=kind)._candidates():
+                features = FeatureMap(scaling, min(settings.n_components, 256), settings.width * distance)
+                held = discriminant_choice.HeldOut.of_rows(features, some, others, [settings])
+                calibration, loss = held.calibrate(settings, _ALPHA)
+                found.append({"kind": kind, "settings": settings._asdict(), "calibration": calibration._asdict()} | {"loss": loss})
+    return [{"part": "few", "family": family, "split": split, **each} for each in found]
+
+
+def mixture_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]]:
+    """Measure the error of means of ratios on pairs of targets, and on pairs of sources that were held out."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    sources, targets = split_family(family, split)
+    if len(sources) < n_sources:
+        return []
+    collection = Collection.from_arrays(sources[:n_sources])
+    learned = [DiscriminantRatioEstimator(features=kind)._learn(collection, None) for kind in MEMBERS[:2]]
+    scaling = learned[1].model.features.scaling
+    others = [partial(_ratios_of_pairs, name=name, alpha=_ALPHA, scaling=scaling) for name in MEMBERS[2:]]
+    folds = [
+        ((of_columns, of_cosines), datasets)
+        for (of_columns, _), (of_cosines, datasets) in zip(learned[0].folds, learned[1].folds, strict=True)
+    ]
+    found = []
+    for size in SIZES:
+        models = [each.model for each in learned]
+        on_targets = measure_mixture(models, targets, others, _ALPHA, size, _N_PAIRS)
+        held_out = [measure_mixture(*fold, others, _ALPHA, size) for fold in folds]
+        losses = {"target": [on_targets] if on_targets else [], "held out": list(filter(None, held_out))}
+        for role, each in losses.items():
+            if each:
+                pooled = pool_losses(each)
+                found.append({"role": role, "n_support": size, "n_pairs": pooled.n_pairs})
+                found[-1] |= {"products": pooled.products.round(5).tolist(), "means": pooled.means.round(5).tolist()}
+    return [{"part": "mixture", "family": family, "split": split, "n_sources": n_sources, **each} for each in found]
+
+
+def choose_few(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take the settings with the least mean loss over families, and the geometric mean of their calibrations."""
+    chosen = {}
+    for kind in MEMBERS[:2]:
+        by_settings: dict[str, list[dict[str, Any]]] = {}
+        for record in records:
+            if record["part"] == "few" and record["kind"] == kind:
+                by_settings.setdefault(json.dumps(record["settings"]), []).append(record)
+        settings, best = min(by_settings.items(), key=lambda item: np.mean([each["loss"] for each in item[1]]))
+        values = {
+            name: np.exp(np.mean([np.log(np.maximum(each["calibration"][name], 1e-3)) for each in best], axis=0)).round(4)
+            for name in Calibration._fields
+        }
+        if not json.loads(settings)["background"]:
+            values["background_signal"] = np.zeros(())
+        chosen[kind] = {"settings": json.loads(settings), "calibration": {k: v.tolist() for k, v in values.items()}}
+    return chosen
+
+
+def mean_losses(records: list[dict[str, Any]], n_sources: int, size: int, without: str = "") -> MixtureLoss:
+    """Give the mean loss over families, each counted alike."""
+    by_family: dict[str, list[MixtureLoss]] = {}
+    for each in records:
+        if each["part"] == "mixture" and (each["role"], each["n_sources"], each["n_support"]) == ("target", n_sources, size):
+            loss = MixtureLoss(1, np.array(each["products"]), np.array(each["means"]))
+            by_family.setdefault(each["family"], []).append(loss)
+    of_families = [pool_losses(losses)._replace(n_pairs=1) for name, losses in by_family.items() if name != without]
+    return pool_losses(of_families)
+
+
+def write_prior(few: dict[str, Any], records: list[dict[str, Any]]) -> None:
+    losses = [[mean_losses(records, n, size) for size in SIZES] for n in COUNTS] if records else []
+    content = {
+        "made_by": "python benchmarks/source_prior.py",
+        "families": list(FAMILIES),
+        "few": few,
+        "n_sources": COUNTS,
+        "products": [[each.products.round(5).tolist() for each in of_count] for of_count in losses],
+        "means": [[each.means.round(5).tolist() for each in of_count] for of_count in losses],
+    }
+    PRIOR.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def judge() -> None:
+    """Print the mean error on the targets of each family, with shares by held-out sources and all other families."""
+    records = list(map(json.loads, RECORDS.read_text().splitlines()))
+    mixtures = [each for each in records if each["part"] == "mixture"]
+    held = {
+        (each["family"], each["split"], each["n_sources"], each["n_support"]): each
+        for each in mixtures
+        if each["role"] == "held out"
+    }
+    for n_pairs in (1, 3, 10, 30, 100, 1000):
+        errors: dict[int, list[float]] = {}
+        for each in mixtures:
+            if each["role"] != "target":
+                continue
+            key = each["family"], each["split"], each["n_sources"], each["n_support"]
+            losses = [mean_losses(records, *key[2:], without=key[0])._replace(n_pairs=n_pairs)]
+            if own := held.get(key):
+                losses.append(MixtureLoss(own["n_pairs"], np.array(own["products"]), np.array(own["means"])))
+            shares = pool_losses(losses).best_shares()
+            error = shares @ np.array(each["products"]) @ shares / 2 - np.array(each["means"]) @ shares
+            errors.setdefault(key[3], []).append(float(error))
+        shown = "  ".join(f"{size} rows {np.mean(found):.4f}" for size, found in errors.items())
+        sys.stdout.write(f"{n_pairs:5} pairs: {shown}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--families", nargs="+", choices=list(FAMILIES), default=list(FAMILIES))
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--judge", action="store_true", help="print how much the prior should count, by the records")
+    args = parser.parse_args()
+    if args.judge:
+        return judge()
+    parallel = joblib.Parallel(args.jobs)
+    cells = [(family, split) for split in range(args.splits) for family in args.families]
+    few = [each for found in parallel(joblib.delayed(few_records)(*cell) for cell in cells) for each in found]
+    chosen = choose_few(few)
+    write_prior(chosen, [])
+    tasks = [(*cell, n) for n in reversed(COUNTS) for cell in cells]
+    found = parallel(joblib.delayed(mixture_records)(*task) for task in tasks)
+    records = [*few, *(each for some in found for each in some)]
+    write_prior(chosen, records)
+    where = circumstances(torch.device("cpu"))
+    for record in records:
+        sys.stdout.write(json.dumps(record | where) + "\n")
+    return None
+
+
+if __name__ == "__main__":
+    main()

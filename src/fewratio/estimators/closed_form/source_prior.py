@@ -1,0 +1,61 @@
+"""What other collections say of learning from few sources: `source_prior.json`, by benchmarks/source_prior.py."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from fewratio.core.shapes import Floats
+from fewratio.estimators.closed_form.discriminant_model import Calibration, Settings
+
+# The file, beside this module.
+FILE = "source_prior.json"
+# Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
+SHARE_OF_SAME = 0.1
+# Estimators in a mean of ratios, in the order of the file. Where the alpha is one that the network does not know, RuLSIF
+# stands in for both others.
+_MEMBERS = {"columns": 0, "cosines": 1, "network": 2, "classifier": 3, "RuLSIF": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class SourcePrior:
+    """Settings and losses that were measured on other collections.
+
+    Attributes
+    ----------
+    few : dict of str to (Settings, Calibration)
+        For "columns" and "cosines": how to learn where too few sources are there to hold any out.
+    n_sources : ndarray of shape (c,)
+        Numbers of sources that losses were measured for.
+    products, means : ndarray of shape (c, n_sizes, 4, 4) and (c, n_sizes, 4)
+        Losses of mixtures, as in `MixtureLoss`: means over the collections.
+    """
+
+    few: dict[str, tuple[Settings, Calibration]]
+    n_sources: Floats
+    products: Floats
+    means: Floats
+
+    def mixture_loss(self, n_sources: int, size: int, others: list[str]) -> tuple[Floats, Floats]:
+        """Give products and means of the learned and some other estimators, for the place of a size in `SIZES`."""
+        members = [_MEMBERS[name] for name in ("columns", "cosines", *others)]
+        at = np.interp(np.log(n_sources), np.log(self.n_sources), np.arange(len(self.n_sources)))
+        low, high = int(at), int(np.ceil(at))
+        parts = (each[low, size] * (low + 1 - at) + each[high, size] * (at - low) for each in (self.products, self.means))
+        products, means = parts
+        return products[np.ix_(members, members)], means[members]
+
+
+@cache
+def read_prior() -> SourcePrior:
+    """Read the file."""
+    content = json.loads((files(__package__) / FILE).read_text())
+    few = {kind: (Settings(**each["settings"]), _calibration(each["calibration"])) for kind, each in content["few"].items()}
+    return SourcePrior(few, *(np.array(content[name], dtype=np.float64) for name in ("n_sources", "products", "means")))
+
+
+def _calibration(values: dict[str, Any]) -> Calibration:
+    return Calibration(**values | {"temperatures": tuple(values["temperatures"])})
