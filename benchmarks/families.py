@@ -33,14 +33,20 @@ def _by_keys(rows: np.ndarray, keys: Sequence[tuple[str, ...]], n_group: int = 0
     for place, key in enumerate(keys):
         places[key].append(place)
     rng = np.random.default_rng(0)
-    kept = {key: rng.permutation(found)[:_MOST_ROWS] for key, found in sorted(places.items()) if len(found) >= _LEAST_ROWS}
+    kept = {
+        key: rng.permutation(found)[:_MOST_ROWS] for key, found in sorted(places.items()) if len(found) >= _LEAST_ROWS
+    }
     groups = [" ".join(key[:n_group]) or None for key in kept]
     return [rows[found] for found in kept.values()], groups
 
 
 def _csv(files: Sequence[str], key: Callable[[dict[str, str]], tuple[str, ...]], numbers: str, text: str) -> _Family:
     """Read numbers, and categories as zeros and ones; rows with gaps are left out."""
-    cells = [row for name in files for row in csv.DictReader((folder("mixed", "development") / name).read_text().splitlines())]
+    cells = [
+        row
+        for name in files
+        for row in csv.DictReader((folder("mixed", "development") / name).read_text().splitlines())
+    ]
     cells = [row for row in cells if all(row[name] not in ("", "NA") for name in [*numbers.split(), *text.split()])]
     columns = [[float(row[name]) for row in cells] for name in numbers.split()]
     for name in text.split():
@@ -59,7 +65,10 @@ def _vowels() -> _Family:
 
 def _weather() -> _Family:
     kept = _csv(
-        ["seattle.csv"], lambda row: (row["date"][:4], row["date"][5:7]), "precipitation temp_max temp_min wind", "weather"
+        ["seattle.csv"],
+        lambda row: (row["date"][:4], row["date"][5:7]),
+        "precipitation temp_max temp_min wind",
+        "weather",
     )
     return kept[0], [str(2012 + place // 12) for place in range(len(kept[0]))]
 
@@ -84,9 +93,7 @@ FAMILIES: dict[str, Callable[[], _Family]] = {
     "penguins": lambda: _csv(
         ["biscoe.csv", "dream.csv"], lambda row: (row["species"], row["sex"], row["year"]), _PENGUINS, "island"
     ),
-    "cars": lambda: _csv(
-        ["cars_usa.csv", "cars_japan.csv"], lambda row: (row["Origin"], row["Year"]), _CARS, ""
-    ),
+    "cars": lambda: _csv(["cars_usa.csv", "cars_japan.csv"], lambda row: (row["Origin"], row["Year"]), _CARS, ""),
     "faces": lambda: _adbench("8_celeba", (2, 17, 18, 20, 30)),
     "donors": lambda: _adbench("11_donors", (0, 2, 4, 5, 6)),
     "cardiotocography": lambda: _adbench("6_cardio", (14,)),
@@ -104,7 +111,7 @@ def split_family(name: str, number: int, rescaled: bool = False) -> tuple[list[n
     datasets, groups = family(name)
     rng = np.random.default_rng([sum(map(ord, name)), number])
     if rescaled:
-        factors = np.exp(rng.normal(0, 2, datasets[0].shape[1]))
+        factors = np.exp(np.random.default_rng(number).normal(0, 2, datasets[0].shape[1]))
         datasets = [rows * factors for rows in datasets]
     order = rng.permutation(len(datasets))
     kinds = list(dict.fromkeys(groups))

@@ -51,7 +51,10 @@ def few_records(family: str, split: int) -> list[dict[str, Any]]:
                 features = FeatureMap(scaling, min(settings.n_components, 256), settings.width * distance)
                 held = discriminant_choice.HeldOut.of_rows(features, some, others, [settings])
                 calibration, loss = held.calibrate(settings, _ALPHA)
-                found.append({"kind": kind, "settings": settings._asdict(), "calibration": calibration._asdict()} | {"loss": loss})
+                found.append(
+                    {"kind": kind, "settings": settings._asdict(), "calibration": calibration._asdict()}
+                    | {"loss": loss}
+                )
     return [{"part": "few", "family": family, "split": split, **each} for each in found]
 
 
@@ -94,7 +97,9 @@ def choose_few(records: list[dict[str, Any]]) -> dict[str, Any]:
                 by_settings.setdefault(json.dumps(record["settings"]), []).append(record)
         settings, best = min(by_settings.items(), key=lambda item: np.mean([each["loss"] for each in item[1]]))
         values = {
-            name: np.exp(np.mean([np.log(np.maximum(each["calibration"][name], 1e-3)) for each in best], axis=0)).round(4)
+            name: np.exp(np.mean([np.log(np.maximum(each["calibration"][name], 1e-3)) for each in best], axis=0)).round(
+                4
+            )
             for name in Calibration._fields
         }
         if not json.loads(settings)["background"]:
@@ -107,7 +112,11 @@ def mean_losses(records: list[dict[str, Any]], n_sources: int, size: int, withou
     """Give the mean loss over families, each counted alike."""
     by_family: dict[str, list[MixtureLoss]] = {}
     for each in records:
-        if each["part"] == "mixture" and (each["role"], each["n_sources"], each["n_support"]) == ("target", n_sources, size):
+        if each["part"] == "mixture" and (each["role"], each["n_sources"], each["n_support"]) == (
+            "target",
+            n_sources,
+            size,
+        ):
             loss = MixtureLoss(1, np.array(each["products"]), np.array(each["means"]))
             by_family.setdefault(each["family"], []).append(loss)
     of_families = [pool_losses(losses)._replace(n_pairs=1) for name, losses in by_family.items() if name != without]

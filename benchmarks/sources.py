@@ -86,11 +86,6 @@ def sources_of(data: str, number: int, n_sources: int) -> Collection:
     return source[np.sort(rng.permutation(len(source))[:n_sources])]
 
 
-def scale_of(data: str) -> str:
-    """Pixels, frequencies and cepstra have a common unit; what the weather is made of has not."""
-    return "columns" if data == "weather" else "none"
-
-
 def evaluation(data: str, number: int, size: int, device: str = "cpu") -> PairEvaluation:
     _, target = divided(data, number)
     seed = seed_for("pairs", TITLES[data], number, "target", size, "supports")
@@ -111,15 +106,14 @@ def by_estimator(data: str, number: int, size: int, estimator: Any) -> dict[str,
 def split_records(number: int, data: str, n_sources: int) -> list[dict[str, Any]]:
     """Measure the ways that need no GPU, with so many sources of one split."""
     torch.set_num_threads(1)
-    scale = scale_of(data)
-    ways: dict[str, Any] = {UNIVERSAL: UniversalRatioEstimator(scale=scale)}
-    default = AutoRatioEstimator(scale=scale, random_state=0)
+    ways: dict[str, Any] = {UNIVERSAL: UniversalRatioEstimator()}
+    default = AutoRatioEstimator(random_state=0)
     if n_sources:
         source = sources_of(data, number, n_sources)
         if len(source) < n_sources:
             return []
         default.pretrain(source)
-        ways = {CLOSED_FORM: DiscriminantRatioEstimator(scale=scale).pretrain(source)}
+        ways = {CLOSED_FORM: DiscriminantRatioEstimator().pretrain(source)}
     ways[DEFAULT] = default
     return [
         {"data": TITLES[data], "n_sources": n_sources, "way": way, "split": number, "n_support": size}
@@ -141,7 +135,8 @@ def network_records(data: str, counts: list[int], args: argparse.Namespace) -> I
                 episodes=Pairs(n_support=(1, 5)),
                 network="both",
                 training=Training(max_steps=args.steps),
-                scale=scale_of(data),
+                # Pixels, frequencies and cepstra have a common unit; what the weather is made of has not.
+                scale="columns" if data == "weather" else "none",
                 device=args.device,
                 random_state=seed_for("sources", TITLES[data], number, n_sources),
             )

@@ -350,10 +350,12 @@ def _say(message: str) -> None:
 # ---------------------------------------------------------------- reading
 
 
-def check_scale(scale: str | None) -> None:
+def check_scale(scale: str | None, known: Sequence[str] = ("columns", "none")) -> None:
     """Refuse a scale that does not exist."""
-    if scale not in ("columns", "none", None):
-        raise ParameterError(f"--scale is {scale!r}; it must be columns or none. Choose one of them.")
+    if scale is not None and scale not in known:
+        raise ParameterError(
+            f"--scale is {scale!r}; it must be {', '.join(known[:-1])} or {known[-1]}. Choose one of them."
+        )
 
 
 def identify_rows(table: "Table", start: int = 0) -> dict[str, Any]:

@@ -161,7 +161,9 @@ class RankScaling:
             # The largest value may be between two that are kept.
             largest = column.max(), 1 - (column == column.max()).mean() / 2
             short = _KNOTS_OF_MODELS + 2 - len(values)
-            knots.append([np.append(each, np.full(short, end)) for each, end in zip((values, ranks), largest, strict=True)])
+            knots.append(
+                [np.append(each, np.full(short, end)) for each, end in zip((values, ranks), largest, strict=True)]
+            )
         return cls(*np.ascontiguousarray(np.swapaxes(knots, 0, 1)))
 
     @classmethod
@@ -169,7 +171,12 @@ class RankScaling:
         """Give what a file has; raise ``ValueError`` if its arrays do not fit together."""
         found = cls(arrays["values"], arrays["ranks"])
         is_whole = found.values.ndim == 2 and found.values.shape == found.ranks.shape and len(found.values) == n_columns
-        if not (is_whole and found.values.size and np.isfinite([found.values, found.ranks]).all() and (np.diff(found.values) >= 0).all()):
+        if not (
+            is_whole
+            and found.values.size
+            and np.isfinite([found.values, found.ranks]).all()
+            and (np.diff(found.values) >= 0).all()
+        ):
             raise ValueError("its ranks are not those of its columns")
         return found
 

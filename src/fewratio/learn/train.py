@@ -39,13 +39,13 @@ def train(
     frame.check_target(output, "--output", *sources, checkpoint)
     if checkpoint is not None:
         frame.check_target(checkpoint, "--checkpoint", *sources)
-    frame.check_scale(scale)
+    frame.check_scale(scale, SCALES)
     for option, value, known in (("learner", learner, _LEARNERS), ("episodes", episodes, _EPISODES)):
         if value not in known:
             raise ParameterError(f"--{option} must be one of {', '.join(known)}; it is {value!r}. Choose one.")
     of_networks = {name: value for name, value in given.items() if value is not None}
-    if learner == "fast" and episodes == "inliers" and scale != "columns":
-        raise ParameterError("--scale none is not for inliers in closed form. Leave it out, or give --learner network.")
+    if learner == "fast" and episodes == "inliers" and scale != "auto":
+        raise ParameterError("--scale is not for inliers in closed form. Leave it out, or give --learner network.")
     if learner == "best" and episodes == "inliers":
         raise ParameterError("--learner best is for pairs. Give --learner network, or leave it out.")
     if learner == "fast" and of_networks:
@@ -53,7 +53,7 @@ def train(
             f"--{next(iter(of_networks))} is for networks. Give --learner network as well, or leave it out."
         )
     if any(source.suffix == summaries.SUFFIX for source in sources):
-        if (learner, episodes, scale, outlier, window) != (DEFAULT_LEARNER, "pairs", "columns", None, None):
+        if (learner, episodes, scale, outlier, window) != (DEFAULT_LEARNER, "pairs", "auto", None, None):
             raise ParameterError(
                 "--learner, --episodes, --scale, --outlier and --window are for tables; summaries and their map leave "
                 "no choice. Leave them out, or give a folder of tables."
@@ -95,6 +95,8 @@ def _train(
         if episodes == "inliers":
             return fewratio.estimators.InlierRatioEstimator(random_state=seed).pretrain(collection)
         return fewratio.AutoRatioEstimator(scale=scale, random_state=seed).pretrain(collection)
+    if scale == "ranks":
+        raise ParameterError("--scale ranks is not for networks. Choose columns or none, or give --learner fast.")
     usual = ("both", 2) if learner == "best" else ("mlp", 1)
     features, n_networks = of_networks.pop("features", usual[0]), of_networks.pop("networks", usual[1])
     checkpoint, steps = of_networks.pop("checkpoint", None), of_networks.pop("steps", 5_000)
@@ -103,7 +105,7 @@ def _train(
         episodes=networks.Inliers() if episodes == "inliers" else networks.Pairs(),
         network=networks.Architecture(features, n_networks=n_networks),
         training=networks.Training(max_steps=steps),
-        scale=scale,
+        scale="columns" if scale == "auto" else scale,
         random_state=seed,
         **of_networks,
     )
@@ -114,6 +116,7 @@ def _train(
     return estimator.pretrain(collection, checkpoint=checkpoint)
 
 
+SCALES = ("auto", "ranks", "columns", "none")
 _SOURCES = "Folder of tables, one related dataset per file; or summaries (*.summary)."
 VERB = Verb(
     train,
@@ -128,7 +131,12 @@ VERB = Verb(
         ),
         Field("episodes", "What to learn: pairs, or inliers for outlier detection.", default="pairs"),
         Field("outlier", "Column that marks known outliers (0 and 1)."),
-        Field("scale", "columns: centre and scale the columns; none: as they are.", default="columns"),
+        Field(
+            "scale",
+            "auto: ranks among all source rows, for networks columns; columns: in units of their deviations; none: as "
+            "they are.",
+            default="auto",
+        ),
         WINDOW,
         # For networks; None stands for the default of the learner.
         Field("features", "Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),

@@ -30,7 +30,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     tables = [frame.cut_series(read_raw(file), estimator) for file in files[:2]]
     if estimator is None or request.model is None:
         # The network's ratios of small samples are better than a kernel's (docs/decisions/0008).
-        estimator = AutoRatioEstimator(scale=request.scale or "columns", random_state=0)
+        estimator = AutoRatioEstimator(scale=request.scale or "auto", random_state=0)
     samples = read_samples(estimator, {raw.name: raw for raw in tables}, request.options(*tables))
     X_nu, X_de = samples.tables
     # Whole blocks, so that predict makes the same ones of a piece as of a table that is held: bit-identical.

@@ -44,7 +44,9 @@ class SourcePrior:
         members = [_MEMBERS[name] for name in ("columns", "cosines", *others)]
         at = np.interp(np.log(n_sources), np.log(self.n_sources), np.arange(len(self.n_sources)))
         low, high = int(at), int(np.ceil(at))
-        parts = (each[low, size] * (low + 1 - at) + each[high, size] * (at - low) for each in (self.products, self.means))
+        parts = (
+            each[low, size] * (low + 1 - at) + each[high, size] * (at - low) for each in (self.products, self.means)
+        )
         products, means = parts
         return products[np.ix_(members, members)], means[members]
 
@@ -53,7 +55,9 @@ class SourcePrior:
 def read_prior() -> SourcePrior:
     """Read the file."""
     content = json.loads((files(__package__) / FILE).read_text())
-    few = {kind: (Settings(**each["settings"]), _calibration(each["calibration"])) for kind, each in content["few"].items()}
+    few = {
+        kind: (Settings(**each["settings"]), _calibration(each["calibration"])) for kind, each in content["few"].items()
+    }
     return SourcePrior(few, *(np.array(content[name], dtype=np.float64) for name in ("n_sources", "products", "means")))
 
 

@@ -126,7 +126,7 @@ class AutoRatioEstimator(SavedEstimator):
     >>> from fewratio import AutoRatioEstimator, DiscriminantRatioEstimator
     >>> rng = np.random.default_rng(0)
     >>> AutoRatioEstimator(random_state=0).fit(rng.normal(size=(5, 3)), rng.normal(1, 1, (8, 3))).members_
-    [UniversalRatioEstimator(), ClassifierRatio(random_state=0)]
+    [UniversalRatioEstimator(scale='none'), ClassifierRatio(random_state=0)]
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
     >>> len(AutoRatioEstimator(random_state=0).pretrain(sources).learned_shares_)
@@ -210,7 +210,9 @@ class AutoRatioEstimator(SavedEstimator):
             for (with_columns, _), (with_cosines, datasets) in zip(of_columns.folds, of_cosines.folds, strict=True)
         ]
         others = {
-            name: partial(_ratios_of_pairs, name=name, alpha=float(self.alpha), scaling=of_cosines.model.features.scaling)
+            name: partial(
+                _ratios_of_pairs, name=name, alpha=float(self.alpha), scaling=of_cosines.model.features.scaling
+            )
             for name in _others(float(self.alpha))
         }
         shares = choose_shares(folds, others, float(self.alpha), len(collection))
@@ -363,7 +365,9 @@ class AutoRatioEstimator(SavedEstimator):
         if share and torch_is_installed():
             from fewratio.estimators.networks.universal import UniversalRatioEstimator
 
-            network = _Part(UniversalRatioEstimator(self.alpha), share, _MAX_ROWS_NETWORK, _find_sharpness(size))
+            network = _Part(
+                UniversalRatioEstimator(self.alpha, scale="none"), share, _MAX_ROWS_NETWORK, _find_sharpness(size)
+            )
             return [network, _Part(classifier, 1 - share)]
         if share and not self.has_sources:
             warnings.warn(
@@ -398,7 +402,7 @@ def _ratios_of_pairs(
     if name == "network":
         from fewratio.estimators.networks.universal import UniversalRatioEstimator
 
-        network = UniversalRatioEstimator(alpha)
+        network = UniversalRatioEstimator(alpha, scale="none")
         sharpness = _find_sharpness(harmonic_size(nu.shape[1], de.shape[1]))
         found = network._ratios_of_pairs(scaling(nu), scaling(de), scaling(rows))
         return _Part(network, 1.0, sharpness=sharpness).sharpen(found, alpha)

@@ -15,8 +15,8 @@ from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_pri
 SIZES = (1, 3, 10, 30)
 # Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.
 _N_PAIRS, _N_QUERY = 3, 24
-# What other collections say counts as so many pairs; 3 to 30 are as good (benchmarks/source_prior.py --judge).
-_PAIRS_OF_PRIOR = 10
+# What other collections say counts as so many pairs; 3 to 100 are as good (benchmarks/source_prior.py --judge).
+_PAIRS_OF_PRIOR = 30
 # A heavy weight makes shares sum to one, and a little ridge decides between estimators that agree.
 _SUM_WEIGHT, _RIDGE = 1e3, 1e-4
 
@@ -55,7 +55,7 @@ def choose_shares(folds: Sequence[Fold], others: dict[str, Ratios], alpha: float
     """Give the shares of two learned models and of other estimators in the mean of their ratios.
 
     They minimise the squared error (Eq. 8) on pairs of datasets that were held out, together with the error on pairs of
-    other collections with about as many sources, which counts as ten pairs.
+    other collections with about as many sources, which counts as thirty pairs.
 
     Parameters
     ----------

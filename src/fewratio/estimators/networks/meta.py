@@ -49,7 +49,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
         Where the training starts. With "universal" the network of `UniversalRatioEstimator` is trained further;
         without any sources (`fit` at once) it is used as it is. It has an architecture of its own, and knows alpha from
         0.1 to 0.9. It is of no use for inlier episodes.
-    scale : {"columns", "none"}, default="none"
+    scale : {"columns", "none"}, default="columns"
         Whether to centre and scale the columns by the sources' means and deviations, which the model then keeps.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one.
@@ -99,7 +99,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
     network: str | Architecture = "mlp"
     training: Training = None  # type: ignore[assignment]
     init: str = "random"
-    scale: str = "none"
+    scale: str = "columns"
     device: str = "auto"
     random_state: int | np.random.Generator | None = None
     progress: bool | None = None

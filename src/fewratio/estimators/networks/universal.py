@@ -116,7 +116,7 @@ class UniversalRatioEstimator(NetworkEstimator):
     ----------
     alpha : float, default=0.5
         Relative parameter, 0.1 <= alpha <= 0.9; the true ratio is at most 1 / alpha.
-    scale : {"columns", "none"}, default="none"
+    scale : {"columns", "none"}, default="columns"
         Whether columns are divided by their standard deviation in both samples together first. With "columns" units do
         not matter; with "none" nothing changes when the instances are rotated.
     device : str, default="cpu"
@@ -153,7 +153,7 @@ class UniversalRatioEstimator(NetworkEstimator):
 
     alpha: float = 0.5
     _: KW_ONLY
-    scale: str = "none"
+    scale: str = "columns"
     device: str = "cpu"
     ratio_: AdaptedRatio = field(init=False)
     # Far from all rows, where outliers are, the ratio is near 1.

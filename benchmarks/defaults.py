@@ -1,0 +1,154 @@
+"""Is the default as good as the best of what one could choose? J by family, number of sources and rows per sample.
+
+The ways: the default with sources; the same with one unit for all columns, and with the deviation of each; without
+sources; the closed form alone. `rescaled` multiplies columns by exp(N(0, 2)) first, which changes the common unit alone.
+One JSON line per family, split, number of sources, rows per sample, with the errors (Eq. 8) of all pairs for each way.
+`--gaps` prints in how many cells the default is within 0.01, or two paired standard errors, of the best way.
+
+    python benchmarks/defaults.py --jobs 16 > results/benchmarks/defaults.jsonl
+    python benchmarks/defaults.py --gaps
+"""
+
+import argparse
+import json
+import sys
+import warnings
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import torch
+from families import FAMILIES, split_family
+
+from fewratio import AutoRatioEstimator, Collection, DiscriminantRatioEstimator
+from fewratio_bench.records import circumstances
+
+RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "defaults.jsonl"
+SIZES, ALL = (1, 3, 5, 10, 30), 1000
+DEFAULT, COMMON, COLUMNS, WITHOUT, CLOSED_FORM = "default", "common unit", "column units", "no sources", "closed form"
+_N_PAIRS, _N_QUERY = 16, 50
+
+Pair = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def draw_pairs(targets: list[np.ndarray], size: int, rng: np.random.Generator) -> list[Pair]:
+    """Draw pairs of targets, one in ten or more of a dataset with itself: samples of either, and query rows of either."""
+    found = []
+    for a, b in rng.permutation(list(product(range(len(targets)), repeat=2))):
+        # Four rows are left to judge by at least.
+        if min(len(targets[a]), len(targets[b])) < (1 + (a == b)) * size + 4 * (1 + (a == b)):
+            continue
+        first = rng.permutation(targets[a])
+        second = first[size:] if a == b else rng.permutation(targets[b])
+        rest = (second[size::2], second[size + 1 :: 2]) if a == b else (first[size:], second[size:])
+        found.append((first[:size], second[:size], *(rows[:_N_QUERY] for rows in rest)))
+    return found[:_N_PAIRS]
+
+
+def error(estimator: Any, pair: Pair) -> float:
+    """Give the squared error of Eq. 8 at alpha = 0.5."""
+    nu, de, at_nu, at_de = pair
+    estimator.fit(nu, de)
+    of_nu, of_de = estimator.predict(at_nu), estimator.predict(at_de)
+    return float(np.square(of_nu).mean() / 4 + np.square(of_de).mean() / 4 - of_nu.mean())
+
+
+def cell_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]]:
+    """Measure all ways with so many sources of one split."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    found: list[dict[str, Any]] = []
+    for rescaled in (False, True):
+        sources, targets = split_family(family, split, rescaled)
+        if n_sources != ALL and len(sources) < n_sources:
+            return []
+        collection = Collection.from_arrays(sources[:n_sources])
+        ways: dict[str, Any] = {DEFAULT: AutoRatioEstimator(random_state=0).pretrain(collection)}
+        ways[COMMON] = AutoRatioEstimator(scale="none", random_state=0).pretrain(collection)
+        if not rescaled:
+            ways[COLUMNS] = AutoRatioEstimator(scale="columns", random_state=0).pretrain(collection)
+            ways[WITHOUT] = AutoRatioEstimator(random_state=0)
+            ways[CLOSED_FORM] = DiscriminantRatioEstimator().pretrain(collection)
+        for size in SIZES:
+            pairs = draw_pairs(targets, size, np.random.default_rng([split, size]))
+            if len(pairs) < 4:
+                continue
+            errors = {way: [round(error(estimator, pair), 4) for pair in pairs] for way, estimator in ways.items()}
+            known = {"family": family, "split": split, "n_sources": len(collection), "is_all": n_sources == ALL}
+            found.append(known | {"rescaled": rescaled, "n_support": size, "errors": errors})
+    return found
+
+
+def print_gaps() -> None:
+    """Print J of all ways by family and number of sources, and how often the default is behind."""
+    cells: dict[tuple[Any, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    plain: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    for record in map(json.loads, RECORDS.read_text().splitlines()):
+        n_sources = "all" if record["is_all"] else record["n_sources"]
+        key = record["family"], n_sources, record["n_support"], record["split"]
+        errors = record["errors"]
+        if not record["rescaled"]:
+            plain[key] = errors
+        else:
+            # These do not depend on units, but for rounding.
+            errors |= {way: plain[key][way] for way in (COLUMNS, WITHOUT, CLOSED_FORM)}
+        for way, values in errors.items():
+            cells[record["rescaled"], *key[:3]][way] += values
+    for rescaled in (False, True):
+        behind, worse = [], []
+        for (is_rescaled, *key), errors in cells.items():
+            if is_rescaled != rescaled:
+                continue
+            means = {way: float(np.mean(values)) for way, values in errors.items()}
+            best = min(means, key=means.__getitem__)
+
+            def is_behind(way: str, margin: float, errors: dict[str, list[float]] = errors) -> bool:
+                apart = np.subtract(errors[DEFAULT], errors[way])
+                return bool(apart.mean() > margin and apart.mean() > 2 * apart.std(ddof=1) / len(apart) ** 0.5)
+
+            behind.append((is_behind(best, 0.01), key, means))
+            worse.append(is_behind(WITHOUT, 0.01))
+        sys.stdout.write(
+            f"\n{'rescaled' if rescaled else 'as they are'}: the default is behind the best way by 0.01 and "
+        )
+        sys.stdout.write(f"two standard errors in {sum(each[0] for each in behind)} of {len(behind)} cells, behind ")
+        sys.stdout.write(
+            f"none in {len(behind) - sum(each[0] for each in behind)}; worse than without sources in {sum(worse)}.\n"
+        )
+        for way in (DEFAULT, COMMON, COLUMNS, WITHOUT, CLOSED_FORM):
+            shown = []
+            for size in SIZES:
+                shown.append(f"{np.mean([means[way] for _, key, means in behind if key[2] == size]):.3f}")
+            sys.stdout.write(f"{way:>14}: {' / '.join(shown)}\n")
+        for is_behind_best, key, means in behind:
+            if is_behind_best:
+                sys.stdout.write(f"  {key} {' '.join(f'{way} {value:.3f}' for way, value in means.items())}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--families", nargs="+", choices=list(FAMILIES), default=list(FAMILIES))
+    parser.add_argument("--sources", type=int, nargs="+", default=[2, 5, 10, 20, 40, ALL])
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--gaps", action="store_true", help="print how far behind the default is by the records")
+    args = parser.parse_args()
+    if args.gaps:
+        return print_gaps()
+    splits = range(args.first, args.first + args.splits)
+    tasks = product(splits, args.families, args.sources)
+    parallel = joblib.Parallel(args.jobs, return_as="generator_unordered")
+    where = circumstances(torch.device("cpu"))
+    for found in parallel(joblib.delayed(cell_records)(family, split, n) for split, family, n in tasks):
+        for record in found:
+            sys.stdout.write(json.dumps(record | where) + "\n")
+        sys.stdout.flush()
+    return None
+
+
+if __name__ == "__main__":
+    main()
