@@ -1,7 +1,7 @@
 """Is the default as good as the best of what one could choose? J by family, number of sources and rows per sample.
 
 The ways: the default with sources; the same with one unit for all columns, and with the deviation of each; without
-sources; the closed form alone. `rescaled` multiplies columns by exp(N(0, 2)) first, which changes the common unit alone.
+sources; the closed form alone. `rescaled` multiplies columns by exp(N(0, 2)) first, which only a common unit sees.
 One JSON line per family, split, number of sources, rows per sample, with the errors (Eq. 8) of all pairs for each way.
 `--gaps` prints in how many cells the default is within 0.01, or two paired standard errors, of the best way.
 
@@ -21,8 +21,8 @@ from typing import Any
 import joblib
 import numpy as np
 import torch
-from families import FAMILIES, split_family
 
+from families import FAMILIES, split_family
 from fewratio import AutoRatioEstimator, Collection, DiscriminantRatioEstimator
 from fewratio_bench.records import circumstances
 
@@ -35,7 +35,7 @@ Pair = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def draw_pairs(targets: list[np.ndarray], size: int, rng: np.random.Generator) -> list[Pair]:
-    """Draw pairs of targets, one in ten or more of a dataset with itself: samples of either, and query rows of either."""
+    """Draw pairs of targets, one in ten or more of a dataset with itself: two samples, and query rows of both."""
     found = []
     for a, b in rng.permutation(list(product(range(len(targets)), repeat=2))):
         # Four rows are left to judge by at least.

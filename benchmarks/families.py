@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
-from everyday.data import folder
 
 import fewratio_bench  # noqa: F401  (it knows the paper's data)
+from everyday.data import folder
 from fewratio.data import load_collection
 from fewratio.data.sources.gaussian import gaussian_family
 

@@ -21,12 +21,12 @@ from typing import Any
 import joblib
 import numpy as np
 import torch
-from families import FAMILIES, split_family
 
+from families import FAMILIES, split_family
 from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.core.units import RankScaling
 from fewratio.estimators.closed_form import discriminant_choice, source_prior
-from fewratio.estimators.closed_form.discriminant_model import Calibration, Settings
+from fewratio.estimators.closed_form.discriminant_model import Calibration
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.mixtures.auto import _ratios_of_pairs
 from fewratio.estimators.mixtures.source_shares import SIZES, MixtureLoss, measure_mixture, pool_losses

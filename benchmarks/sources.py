@@ -59,7 +59,9 @@ def everyday(data: str) -> Collection:
         keys = [(str(speakers.index(row[1]) // 3), row[-1]) for row in cells]
         rows = np.array([row[3:-1] for row in cells], dtype=np.float64)
     else:
-        cells = [line.split(",") for line in (folder("mixed", "development") / "seattle.csv").read_text().splitlines()[1:]]
+        cells = [
+            line.split(",") for line in (folder("mixed", "development") / "seattle.csv").read_text().splitlines()[1:]
+        ]
         kinds = sorted({row[-1] for row in cells})
         keys = [(row[0][:4], row[0][5:7]) for row in cells]
         numbers = np.array([row[1:-1] for row in cells], dtype=np.float64)

@@ -13,15 +13,61 @@ def test_scaling_is_that_of_all_rows_together():
     mean, scale = scaling.column_scaling(samples)
     rows = np.concatenate(samples)
     np.testing.assert_allclose(mean, rows.mean(0), rtol=1e-12)
-    clipped = np.clip(rows, *np.quantile(rows, [0.05, 0.95], axis=0))
-    np.testing.assert_allclose(scale, clipped.std(0), rtol=1e-12)
+    # The unit is the root mean square of distances from the median, none counted as more than five units.
+    apart, unit = np.abs(rows - np.median(rows, axis=0)), rows.std(0)
+    for _ in range(200):
+        unit = np.sqrt(np.square(np.minimum(apart, 5 * unit)).mean(0))
+    np.testing.assert_allclose(scale, unit, rtol=1e-9)
 
 
 def test_an_outlier_does_not_decide_the_unit():
     rows = np.random.default_rng(0).normal(size=(100, 1))
     unit = scaling.column_scaling([rows])[1]
     rows[0] = 1e6
-    np.testing.assert_allclose(scaling.column_scaling([rows])[1], unit, rtol=0.1)
+    # The wild value counts as five units: its square as 25 of 100.
+    np.testing.assert_allclose(scaling.column_scaling([rows])[1], unit / np.sqrt(0.75), rtol=0.02)
+
+
+@pytest.mark.parametrize("share", [0.002, 0.01, 0.03, 0.05, 0.06, 0.1, 0.3])
+@pytest.mark.parametrize("kind", ["rain", "counts", "pixels", "lognormal"])
+def test_no_unit_is_far_below_the_deviation(share, kind):
+    """Rain, defects or pixels that are zero in nearly all rows must not outweigh other columns."""
+    rng = np.random.default_rng(0)
+    draw = {
+        "rain": lambda: rng.exponential(8, 2000),
+        "counts": lambda: 1.0 + rng.poisson(1, 2000),
+        "pixels": lambda: rng.uniform(0, 1, 2000),
+        "lognormal": lambda: rng.lognormal(0, 0.5, 2000),
+    }
+    column = np.where(rng.random(2000) < share, draw[kind](), 0.0)[:, None]
+    unit = scaling.column_scaling([column])[1]
+    # Where long tails are cut it is a little less.
+    assert unit > column.std() / 3
+
+
+def test_ranks_do_not_depend_on_units_or_growing_functions():
+    rng = np.random.default_rng(0)
+    sources, rows = [rng.lognormal(size=(40, 3)) for _ in range(3)], rng.lognormal(size=(5, 3))
+    inside = np.clip(rows, np.concatenate(sources).min(0), np.concatenate(sources).max(0))
+    expected = scaling.RankScaling.of(sources)(inside)
+    moved = scaling.RankScaling.of([1000 * X + 8 for X in sources])
+    np.testing.assert_allclose(moved(1000 * inside + 8), expected, atol=1e-9)
+    # Between known values ranks are interpolated, in logarithms a little differently.
+    np.testing.assert_allclose(scaling.RankScaling.of(map(np.log, sources))(np.log(inside)), expected, atol=0.01)
+
+
+def test_ranks_are_shares_of_rows_below():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 5, (50, 1)).astype(float)
+    below, equal = (rows[:, 0] < rows).mean(1), (rows[:, 0] == rows).mean(1)
+    np.testing.assert_allclose(scaling.RankScaling.of([rows])(rows)[:, 0], below + equal / 2, rtol=1e-12)
+
+
+def test_ranks_go_on_beyond_what_is_known():
+    found = scaling.RankScaling.of([np.array([[0.0, 7.0], [1.0, 7.0], [4.0, 7.0]])])
+    rows = found(np.array([[[4.0, 7.0]], [[8.0, 8.0]], [[12.0, 6.0]]]))
+    np.testing.assert_allclose(np.diff(rows[:, 0, 0]), 1.0)
+    np.testing.assert_allclose(rows[:, 0, 1] - 0.5, [0, 1, -1])
 
 
 def test_a_rare_category_is_no_farther_than_a_common_one():

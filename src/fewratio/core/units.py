@@ -1,9 +1,9 @@
 """Units of columns: all there are.
 
 `column_scaling` is for estimators, which measure distances, and `RankScaling` for those that learn from related
-datasets. `standardise` is for the two-sample test, where categories count as one column. `clip_to_middle` and `clip_far`
-keep outliers from setting a unit: the first goes by quantiles, the second by the median, for samples of a few rows and
-for residuals of a series.
+datasets. `standardise` is for the two-sample test, where categories count as one column. `clip_to_middle` and
+`clip_far` keep outliers from setting a unit: the first goes by quantiles, the second by the median, for samples of a
+few rows and for residuals of a series.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,10 +59,10 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     """Mean and unit of each column over the rows of all samples; a constant column is only centred.
 
     The unit is the root mean square distance from the median, where values farther than five units count as five units
-    away, so that a few outliers do not decide. A column that is nearly always the same, as rain or a rare defect is, has
-    its standard deviation, so that no column outweighs the others by what seldom happens. A column of two values has
-    their difference for unit: a rare category must not be farther away than a common one. A deviation that cannot be
-    told from rounding, as 0.1 repeated has, is none.
+    away, so that a few outliers do not decide. A column that is nearly always the same, such as rain or a rare defect,
+    has its standard deviation, so that rare values do not outweigh all other columns. A column of two values has their
+    difference for unit: a rare category must not be farther away than a common one. A deviation that is only rounding,
+    as 0.1 repeated has, is none.
 
     Parameters
     ----------

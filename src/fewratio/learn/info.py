@@ -90,8 +90,8 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
     """Say how much sources count beside what needs none, and whether that was measured."""
     if getattr(estimator, "members", None) is not None or not hasattr(estimator, "learned_shares_"):
         return []
-    from fewratio.estimators.closed_form.discriminant_model import at_size
     from fewratio.estimators.closed_form.discriminant_choice import FEWEST
+    from fewratio.estimators.closed_form.discriminant_model import at_size
     from fewratio.estimators.mixtures.source_shares import SIZES
 
     n_sources = estimator.learned_[0].n_sources_

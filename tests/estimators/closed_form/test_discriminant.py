@@ -14,7 +14,6 @@ from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.core.discriminant import DatasetPosterior, Support
 from fewratio.core.true_ratio import gaussian_relative_ratio
-from fewratio.core.units import ColumnScaling, column_scaling
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.base import NotFittedError
@@ -112,7 +111,8 @@ def test_intervals_hold_as_often_as_they_say(n):
     rng = np.random.default_rng(n)
     means = rng.normal(0, np.sqrt(LAM), (400, 4))
     sources = rng.normal(means[:, None], 1, (400, 40, 4))
-    estimator = learned(list(sources[:200]), features="columns", shrinkage=0.03)
+    # In units, not ranks: there the columns are Gaussian.
+    estimator = learned(list(sources[:200]), features="columns", shrinkage=0.03, scale="columns")
     held = []
     for number in range(200, 400, 2):
         X = sources[number : number + 2, 30:35].reshape(-1, 4)
@@ -316,8 +316,7 @@ def test_sifting_out_settings_does_not_change_a_clear_choice(monkeypatch):
 def test_what_was_held_out_to_choose_is_not_learned_again(features):
     """All sources took part in the choice, so what it learned with the settings chosen is what learning them gives."""
     estimator = learned(family(), features=features)
-    mean, units = column_scaling(family())
-    scaling = ColumnScaling(mean, units)
+    scaling = RankScaling.of(family())
     again = discriminant_choice.learn(family(), [None] * len(family()), [], scaling, [estimator.settings_], 0.5, 0)
     np.testing.assert_allclose(estimator.model_.coordinates.signal, again.model.coordinates.signal, rtol=1e-5)
     np.testing.assert_allclose(estimator.model_.calibration[:-1], again.model.calibration[:-1], rtol=1e-4)

@@ -10,7 +10,7 @@ from fewratio.estimators.closed_form.discriminant_choice import (
     _deal_sources,
     _losses,
     _some_sources,
-    weigh_pairs,
+    _weigh_pairs,
 )
 from fewratio.estimators.closed_form.discriminant_model import Settings
 from fewratio.estimators.closed_form.feature_map import FeatureMap
@@ -50,7 +50,7 @@ def test_those_held_out_together_are_not_far_apart_by_rule():
 @pytest.mark.parametrize("n_datasets", [2, 3, 10, 30])
 def test_one_pair_in_ten_is_of_a_dataset_with_itself(n_datasets):
     numbers = np.arange(n_datasets)
-    weights = weigh_pairs(numbers[:, None], numbers, n_datasets)
+    weights = _weigh_pairs(numbers[:, None], numbers, n_datasets)
     assert np.trace(weights) / weights.sum() == pytest.approx(0.1)
 
 

@@ -214,7 +214,7 @@ class TestSummary:
             ({"n_sources": 0}, ModelFileError, "sums"),
             ({"n_sources": 2}, ModelFileError, "sums"),
             ({"mean_noise": -1.0}, ModelFileError, "sums"),
-            ({"map": {}}, ModelFileError, "scale|mean"),
+            ({"map": {}}, ModelFileError, "width"),
         ],
     )
     def test_a_file_that_contradicts_itself_is_refused(self, summaries, change, error, match, tmp_path):

@@ -22,7 +22,7 @@ def test_small_samples_get_the_mean_of_network_and_classifier(samples):
         scaled = ColumnScaling.of([nu, de], scale)
         network, classifier = (
             each.fit(scaled(nu), scaled(de))
-            for each in (UniversalRatioEstimator(0.3), ClassifierRatio(alpha=0.3, random_state=0))
+            for each in (UniversalRatioEstimator(0.3, scale="none"), ClassifierRatio(alpha=0.3, random_state=0))
         )
         expected = 2 / 3 * network.predict(scaled(X)) + classifier.predict(scaled(X)) / 3
         np.testing.assert_allclose(found.predict(X), expected, rtol=1e-6)
@@ -37,7 +37,7 @@ def test_the_log_ratio_of_the_network_is_larger_where_rows_are_fewest(samples, n
     found = AutoRatioEstimator(alpha, scale="none", random_state=0).fit(nu, de)
     network, classifier = (
         each.fit(nu, de).predict(de + 0.2)
-        for each in (UniversalRatioEstimator(alpha), ClassifierRatio(alpha=alpha, random_state=0))
+        for each in (UniversalRatioEstimator(alpha, scale="none"), ClassifierRatio(alpha=alpha, random_state=0))
     )
     plain = (1 - alpha) * network / (1 - alpha * network)
     sharper = plain**factor / (alpha * plain**factor + 1 - alpha)

@@ -15,8 +15,7 @@ from fewratio.estimators.closed_form.discriminant_model import Calibration, Sett
 FILE = "source_prior.json"
 # Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
 SHARE_OF_SAME = 0.1
-# Estimators in a mean of ratios, in the order of the file. Where the alpha is one that the network does not know, RuLSIF
-# stands in for both others.
+# Estimators in a mean of ratios, in the order of the file. If the network does not know the alpha, RuLSIF stands in.
 _MEMBERS = {"columns": 0, "cosines": 1, "network": 2, "classifier": 3, "RuLSIF": 2}
 
 

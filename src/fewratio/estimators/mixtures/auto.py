@@ -30,7 +30,7 @@ from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstima
 from fewratio.estimators.closed_form.discriminant_model import at_size, harmonic_size, ratio_of_log
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import SavedEstimator, join_parts, select_part, select_stored
-from fewratio.estimators.mixtures.source_shares import SIZES, choose_shares
+from fewratio.estimators.mixtures.source_shares import SIZES, Ratios, choose_shares
 from fewratio.estimators.parameters import StrOptions, common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
@@ -189,8 +189,8 @@ class AutoRatioEstimator(SavedEstimator):
             member.pretrain(collection, validation, **file)
         kinds = Counter(map(type, members))
         by_kind = [1 / (len(kinds) * kinds[type(member)]) for member in members]
-        shares = by_kind if self.shares is None else map(float, self.shares)
-        self._set_learned(members, [(share,) * len(SIZES) for share in shares])
+        of_members = by_kind if self.shares is None else map(float, self.shares)
+        self._set_learned(members, [(share,) * len(SIZES) for share in of_members])
         return self
 
     def _learn(self, collection: Collection, validation: Collection | None) -> tuple[list[Any], Shares]:
@@ -209,7 +209,7 @@ class AutoRatioEstimator(SavedEstimator):
             ((with_columns, with_cosines), datasets)
             for (with_columns, _), (with_cosines, datasets) in zip(of_columns.folds, of_cosines.folds, strict=True)
         ]
-        others = {
+        others: dict[str, Ratios] = {
             name: partial(
                 _ratios_of_pairs, name=name, alpha=float(self.alpha), scaling=of_cosines.model.features.scaling
             )
@@ -404,8 +404,8 @@ def _ratios_of_pairs(
 
         network = UniversalRatioEstimator(alpha, scale="none")
         sharpness = _find_sharpness(harmonic_size(nu.shape[1], de.shape[1]))
-        found = network._ratios_of_pairs(scaling(nu), scaling(de), scaling(rows))
-        return _Part(network, 1.0, sharpness=sharpness).sharpen(found, alpha)
+        ratios = network._ratios_of_pairs(scaling(nu), scaling(de), scaling(rows))
+        return _Part(network, 1.0, sharpness=sharpness).sharpen(ratios, alpha)
     # The settings of RuLSIF are fixed, so that hundreds of pairs take a second.
     is_classifier = name == "classifier"
     estimator = ClassifierRatio(alpha=alpha, random_state=0) if is_classifier else RuLSIF(alpha)
