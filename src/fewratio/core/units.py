@@ -18,9 +18,9 @@ from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats
 
 _KEPT = 0.05, 0.95
-# Values farther than so many units from the median count as that far: rows of a normal column never are, and one wild
-# value in 25 rows or more cannot set the unit.
-_FARTHEST = 5.0
+# Values that are so many times farther from the median than half of the others count as that far: values of a normal
+# column never are.
+_FARTHEST = 10.0
 # Ranks are interpolated between so many values; in models, which are kept in files, between fewer.
 _KNOTS, _KNOTS_OF_MODELS = 1_000, 100
 
@@ -58,11 +58,11 @@ class ColumnScaling:
 def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     """Mean and unit of each column over the rows of all samples; a constant column is only centred.
 
-    The unit is the root mean square distance from the median, where values farther than five units count as five units
-    away, so that a few outliers do not decide. A column that is nearly always the same, such as rain or a rare defect,
-    has its standard deviation, so that rare values do not outweigh all other columns. A column of two values has their
-    difference for unit: a rare category must not be farther away than a common one. A deviation that is only rounding,
-    as 0.1 repeated has, is none.
+    The unit is the root mean square distance from the median. Distances count as at most ten times their median, so
+    that a few outliers do not decide; values at the median do not count in that, so that a column that is nearly always
+    the same, such as rain or a rare defect, has about its standard deviation, and does not outweigh all others. A
+    column of two values has their difference for unit: a rare category must not be farther away than a common one. A
+    deviation that is only rounding, as 0.1 repeated has, is none.
 
     Parameters
     ----------
@@ -95,16 +95,11 @@ def _units(columns: NDArray[np.floating]) -> Floats:
     low, high = columns.min(1, keepdims=True), columns.max(1, keepdims=True)
     has_two_values = ((columns == low) | (columns == high)).all(1)
     apart = np.abs(columns.astype(np.float64) - np.median(columns, axis=1, keepdims=True))
-    squares = np.square(np.sort(apart, axis=1))
-    # The unit u solves mean(min(square, (5 u)^2)) = u^2. If all but so many squares are below (5 u)^2, it is in closed
-    # form; the fewest that fit are beyond.
-    n_beyond = np.arange(columns.shape[1])[::-1]
-    left = columns.shape[1] - _FARTHEST**2 * n_beyond
-    found = squares.cumsum(1) / np.where(left > 0, left, np.inf)
-    fits = (squares <= _FARTHEST**2 * found) & (found > 0)
-    last = columns.shape[1] - 1 - fits[:, ::-1].argmax(1)
-    units = np.sqrt(found[np.arange(len(columns)), last])
-    return np.where(has_two_values, (high - low)[:, 0], np.where(fits.any(1), units, columns.std(1)))
+    apart = np.sort(apart, axis=1)
+    n, n_zero = apart.shape[1], (apart == 0).sum(1)
+    median = apart[np.arange(len(apart)), np.minimum((n_zero + n) // 2, n - 1)]
+    units = np.sqrt(np.square(np.minimum(apart, _FARTHEST * median[:, None])).mean(1))
+    return np.where(has_two_values, (high - low)[:, 0], units)
 
 
 def clip_to_middle(values: Floats, margin: float = 0.0, axis: int = 0) -> Floats:

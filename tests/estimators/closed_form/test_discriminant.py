@@ -14,6 +14,7 @@ from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.core.discriminant import DatasetPosterior, Support
 from fewratio.core.true_ratio import gaussian_relative_ratio
+from fewratio.core.units import RankScaling
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
 from fewratio.estimators.base import NotFittedError
