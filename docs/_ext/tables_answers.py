@@ -1,6 +1,7 @@
 """Tables of answers beside those of others, of speed and of faults, and the table of the README."""
 
 from collections import Counter
+from statistics import mean
 
 from records import bold_best, both_halves, grid, only, records
 from tables_paper import PAPERS, averages
@@ -81,6 +82,23 @@ def novelty():
         shares = [f"{each[score]:.2f} ({each[score + '_error']:.2f})" for score in ("before", "plain", "after")]
         rows.append([each["fault"], *shares, f"{each['cells_below']} of {each['cells']}"])
     return grid(["fault", "before", "plain", "`compare_all`", "cells more than 0.05 below the better"], rows)
+
+
+def defaults():
+    """Mean J of the default with related datasets, and of what one could choose in its place, by rows per sample."""
+    sizes, found = (1, 3, 5, 10, 30), {}
+    for each in records("defaults"):
+        for way, errors in each["errors"].items():
+            label = f"{way}, columns multiplied" if each["rescaled"] else way
+            found.setdefault((label, each["n_support"]), {}).setdefault((each["family"], each["n_sources"]), []).extend(
+                errors
+            )
+    ways = dict.fromkeys(way for way, _ in found)
+    # Families and numbers of sources count alike.
+    cells = {key: mean(map(mean, errors.values())) for key, errors in found.items()}
+    return grid(
+        ["", *(f"{size} rows" for size in sizes)], [[way, *(f"{cells[way, n]:.3f}" for n in sizes)] for way in ways]
+    )
 
 
 def changes():

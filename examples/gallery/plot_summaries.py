@@ -56,7 +56,7 @@ by_rows = [
     error(DiscriminantRatioEstimator(features="columns").pretrain(Collection.from_arrays(tables[:n]))) for n in counts
 ]
 by_summaries = [error(DiscriminantRatioEstimator().pretrain(summaries[:n])) for n in counts]
-without = error(UniversalRatioEstimator(scale="columns"))
+without = error(UniversalRatioEstimator())
 
 figure, ax = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
 ax.plot(counts, by_rows, "o-", color="#9a6fb0", lw=2, label="from all rows")

@@ -1,9 +1,10 @@
 """How many threads linear algebra uses."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -36,11 +37,12 @@ def n_threads() -> int:
     return max(_count_threads(), default=1)
 
 
-def _count_threads() -> list[int]:
+def _count_threads() -> list[Any]:
     return [int(library.num_threads) for library in _libraries().lib_controllers]
 
 
-def _set(numbers: Sequence[int]) -> None:
+def _set(numbers: Iterable[Any]) -> None:
+    # Of Any: the checks of types in tests would else draw one, from the global random state.
     for library, number in zip(_libraries().lib_controllers, numbers, strict=True):
         library.set_num_threads(number)
     # threadpoolctl lets only one thread change limits, until it leaves a block: another one must be able to lift ours.

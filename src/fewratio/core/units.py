@@ -78,7 +78,7 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     --------
     >>> import numpy as np
     >>> column_scaling([np.array([[1.0, 7.0, 0.0]]), np.array([[3.0, 7.0, 1.0], [5.0, 7.0, 1.0]])])
-    (array([3. , 7. , 0.66666667]), array([1.46969385, 1. , 1. ]))
+    (array([3. , 7. , 0.66666667]), array([1.63299316, 1. , 1. ]))
     """
     samples = list(samples)
     n_rows = sum(len(X) for X in samples)

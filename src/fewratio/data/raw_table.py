@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -227,10 +228,9 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     if isinstance(X, RawTable):
         return X
     if isinstance(X, str | os.PathLike):
-        # What reads files is imported only for them.
-        from fewratio.data.readers.files import find_file, read_raw
-
-        return read_raw(find_file(Path(X)))
+        # What reads files is imported only for them, and imports this module.
+        files = import_module("fewratio.data.readers.files")
+        return files.read_raw(files.find_file(Path(X)))
     if type(X).__name__ == "Series" and hasattr(X, "to_frame"):
         X = X.to_frame()
     frame = open_frame(X, name)
@@ -239,7 +239,8 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     index = called = None
     if type(native).__module__.startswith("pyarrow"):
         return raw_from_arrow(native, name)
-    if isinstance(X, Mapping):
+    # A sparse matrix of keys is a mapping too.
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):
         columns = [_read_column(values, f"column {label!r} of {name}") for label, values in X.items()]
         if len(set(map(len, columns))) > 1:
             found = f"{name} has columns of {quote_list(sorted({str(len(each)) for each in columns}))} values"

@@ -45,7 +45,9 @@ def train(
             raise ParameterError(f"--{option} must be one of {', '.join(known)}; it is {value!r}. Choose one.")
     of_networks = {name: value for name, value in given.items() if value is not None}
     if learner == "fast" and episodes == "inliers" and scale != "auto":
-        raise ParameterError("--scale is not for inliers in closed form. Leave it out, or give --learner network.")
+        raise ParameterError(
+            f"--scale {scale} is not for inliers in closed form. Leave it out, or give --learner network."
+        )
     if learner == "best" and episodes == "inliers":
         raise ParameterError("--learner best is for pairs. Give --learner network, or leave it out.")
     if learner == "fast" and of_networks:
