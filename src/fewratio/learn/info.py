@@ -57,6 +57,7 @@ def info(request: frame.Request, model: Path) -> None:
         *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
         *(["learned     from {n_sources} sources, {n_rows} rows".format(**counts)] if counts["n_sources"] else []),
         *([] if epsilon is None else [f"private     epsilon {epsilon:g} at most for the rows of each source"]),
+        *(["units       ranks among the rows of all sources"] if getattr(parts[0], "scale", None) == "ranks" else []),
         *(f"chosen      {_describe(settings)}" for settings in chosen),
         *(f"sources     {line}" for line in describe_weight_of_sources(estimator)),
         *(f"trained     {network.summary()}" for network in networks),
@@ -94,7 +95,7 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
     from fewratio.estimators.closed_form.discriminant_model import at_size
     from fewratio.estimators.mixtures.source_shares import SIZES
 
-    n_sources = estimator.learned_[0].n_sources_
+    n_sources = estimator.learned_[0].n_sources_ or FEWEST
     fixed = f" (as in other collections: fewer than {FEWEST} sources cannot be held out)" * (n_sources < FEWEST)
     of_sizes = (f"{at_size(estimator.learned_shares_, size, SIZES):.0%} at {size}" for size in _SIZES)
     return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest{fixed}"]
