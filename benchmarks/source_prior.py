@@ -22,7 +22,7 @@ import joblib
 import numpy as np
 import torch
 
-from families import FAMILIES, split_family
+from everyday.families import FAMILIES, split_family
 from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.core.units import RankScaling
 from fewratio.estimators.closed_form import discriminant_choice, source_prior

@@ -8,12 +8,14 @@ the normals, categories as zeros and ones (those that only the batch has too), c
 deviation, or of all rows' where that is 0.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from joblib import delayed
 from sklearn import datasets
 from sklearn.covariance import LedoitWolf
@@ -26,6 +28,10 @@ from everyday.data import classes, folder
 from everyday.outliers import OURS, Array, Report
 from everyday.plan import Plan
 from fewratio import InlierOutlierDetector
+
+# All other answers can be measured without it.
+with suppress(ModuleNotFoundError):
+    import pandas as pd
 
 SIZES = (10, 30, 100, 700)
 N_ROWS, LEAST_ROWS, N_ERRORS, SHARE = 100, 40, 3, 0.05
@@ -82,7 +88,7 @@ def best_predicted(name: str) -> str:
 # ---------------------------------------------------------------- errors
 
 # An error of a row, given the whole table, its name, and the row's place in the batch; None where there can be none.
-Plant = Callable[[np.random.Generator, pd.DataFrame, "str", pd.Series], "dict[str, object] | None"]
+Plant = Callable[[np.random.Generator, "pd.DataFrame", str, "pd.Series"], "dict[str, object] | None"]
 
 
 def in_units(factor: float) -> Plant:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from joblib import delayed
 from numpy.typing import NDArray
 from sklearn import datasets
@@ -181,6 +180,8 @@ def advice(report: Report, plan: Plan, half: str) -> None:
 
 def speed(report: Report, plan: Plan) -> None:
     """Report how long the weights of few and of many rows take; columns are of both kinds, and shift much."""
+    import polars as pl
+
     for n in (150, 5_000, 20_000 if plan.quick else 1_000_000):
         rng = np.random.default_rng(0)
         samples = []
