@@ -133,7 +133,7 @@ def write_prior(few: dict[str, Any], records: list[dict[str, Any]]) -> None:
         "products": [[each.products.round(5).tolist() for each in of_count] for of_count in losses],
         "means": [[each.means.round(5).tolist() for each in of_count] for of_count in losses],
     }
-    PRIOR.write_text(json.dumps(content, indent=1) + "\n")
+    PRIOR.write_text(json.dumps(content) + "\n")
 
 
 def judge() -> None:

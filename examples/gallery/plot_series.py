@@ -2,7 +2,7 @@
 One day of a new sensor
 =======================
 
-Thirty-two sensors count the people who pass them in Melbourne, every hour. Of two new ones there is a single day:
+Thirty-two sensors in Melbourne count the people who pass, every hour. Two new ones have a single day of data:
 too little to see what is typical of either. The 22 older sensors show how days of one place vary, and how places
 differ. ``window=24`` makes a row of each day: the hourly values, how large the steps between them are, and
 their spectrum. A model that learned from such rows cuts new series itself.

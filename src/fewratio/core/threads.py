@@ -42,7 +42,7 @@ def _count_threads() -> list[Any]:
 
 
 def _set(numbers: Iterable[Any]) -> None:
-    # Of Any: the checks of types in tests would else draw one, from the global random state.
+    # Not of int: type checks in tests would draw an item, and change the global random state.
     for library, number in zip(_libraries().lib_controllers, numbers, strict=True):
         library.set_num_threads(number)
     # threadpoolctl lets only one thread change limits, until it leaves a block: another one must be able to lift ours.

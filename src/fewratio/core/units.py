@@ -50,6 +50,11 @@ class ColumnScaling:
             return scale
         return cls(*column_scaling(samples)) if scale == "columns" else cls(0.0, 1.0)
 
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return np.size(self.mean)
+
     def __call__(self, rows: Floats) -> Floats:
         """Scale rows."""
         return (rows - self.mean) / self.scale
@@ -125,7 +130,7 @@ def clip_far(values: Floats, n_deviations: float, middle: Floats | float = 0.0) 
 def rank_knots(values: Floats, most: int = _KNOTS) -> tuple[Floats, Floats]:
     """Give values of a column and their ranks, between 0 and 1, from which those of others are interpolated.
 
-    Equal values have the mean of their ranks. Of many values, about so many are kept.
+    Equal values have the mean of their ranks. If there are many values, about ``most`` are kept.
     """
     known, counts = np.unique(values, return_counts=True)
     step = len(known) // most + 1
@@ -174,6 +179,11 @@ class RankScaling:
         ):
             raise ValueError("its ranks are not those of its columns")
         return found
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.values)
 
     def __call__(self, rows: Floats) -> Floats:
         """Scale rows, of shape (..., d)."""

@@ -95,9 +95,8 @@ class Window(NamedTuple):
 
 def as_series(X: Any, name: str) -> RawTable:
     """Read a table of readings; what has no columns has one."""
-    if getattr(X, "ndim", None) == 1 and hasattr(X, "to_frame"):
-        X = X.to_frame()
-    elif getattr(X, "ndim", None) == 1 or (isinstance(X, list | tuple) and not any(map(np.ndim, X))):
+    is_flat = isinstance(X, list | tuple) and not any(map(np.ndim, X))
+    if is_flat or (getattr(X, "ndim", None) == 1 and not hasattr(X, "to_frame")):
         X = np.reshape(X, (-1, 1))
     return as_raw(X, name)
 

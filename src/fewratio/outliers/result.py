@@ -19,7 +19,7 @@ from fewratio.report.reported import Reported, make_plain
 
 # The share of clean batches that the rule of thumb flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
 _THUMB_FLAGS = 0.04
-# Of a batch with more flags not single rows are said to be outliers, but the whole.
+# If a larger share of a batch is flagged, the answer says that the whole batch has shifted.
 _SHIFTED = 0.2
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     pieces: list[dict[str, Sequence[Any]]] = []
     given = tables[0] if rows is None else None
     if rows is not None and frame.cuts_series(estimator):
-        # Of a whole series: a window may not end with a piece of it.
+        # The whole series is read at once, since a window may lie in two pieces.
         given = frame.cut_series(read_raw(files[2]), estimator)
     with open_rows(files[2]) if given is None else nullcontext(given) as source:
         estimator.fit(X_nu, X_de)

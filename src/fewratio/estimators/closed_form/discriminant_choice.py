@@ -48,7 +48,7 @@ _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
 _FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
 # Share of the median number of rows below which a dataset held out is too short to count.
 _SHORTEST = 0.75
-# Of summaries, where nothing can be held out; chosen on the data of benchmarks/summaries.py (docs/how/summaries.md):
+# For summaries, if nothing can be held out; chosen on the data of benchmarks/summaries.py (docs/how/summaries.md):
 # the nearest shrinkage to this, and how much coordinates of columns are taken to have in common: K of them say as much
 # as K / (1 + (K - 1) * that).
 _SHRINKAGE_OF_FEW, _IN_COMMON = 0.3, 0.05

@@ -60,7 +60,7 @@ class FeatureMap:
     @property
     def n_columns(self) -> int:
         """Number of columns of rows."""
-        return len(self.scaling.values) if isinstance(self.scaling, RankScaling) else np.size(self.scaling.mean)
+        return self.scaling.n_columns
 
     @property
     def dtype(self) -> type[np.floating[Any]]:
@@ -137,7 +137,7 @@ class FeatureMap:
         for name, most in (("n_components", _MOST_COMPONENTS), ("seed", 2**32 - 1)):
             if not 0 <= content[name] <= most:
                 raise ValueError(f"{name} is {content[name]}, not from 0 to {most}")
-        d = len(scaling.values) if isinstance(scaling, RankScaling) else np.size(scaling.mean)
+        d = scaling.n_columns
         columns = None if content["columns"] is None else read_source_columns(content["columns"])
         if columns is not None and columns.n_features != d:
             raise ValueError(f"its numbers of columns differ: {columns.n_features}, and {d} means")

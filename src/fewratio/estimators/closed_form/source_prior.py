@@ -13,7 +13,7 @@ from fewratio.estimators.closed_form.discriminant_model import Calibration, Sett
 
 # The file, beside this module.
 FILE = "source_prior.json"
-# Of ten pairs one is of a dataset with itself: where few are held out, it would be every other.
+# One pair in ten is a dataset with itself. If few datasets are held out, it would otherwise be every second pair.
 SHARE_OF_SAME = 0.1
 # Estimators in a mean of ratios, in the order of the file. If the network does not know the alpha, RuLSIF stands in.
 _MEMBERS = {"columns": 0, "cosines": 1, "network": 2, "classifier": 3, "RuLSIF": 2}
