@@ -139,6 +139,13 @@ def test_a_damaged_checkpoint_is_refused_in_one_sentence(tmp_path):
         compare_all(collection(), checkpoint=path, random_state=0)
 
 
+def test_rows_are_drawn_alike_without_a_seed():
+    sets = collection([30, 40, 50])
+    first, again, other = (compare_all(sets, n_rows=5, **seed).divergences for seed in ({}, {}, {"random_state": 1}))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
 def test_a_checkpoint_of_other_work_is_refused(tmp_path):
     path = tmp_path / "work.safetensors"
     compare_all(collection(), checkpoint=path, random_state=0)
@@ -150,7 +157,7 @@ def test_a_checkpoint_of_other_work_is_refused(tmp_path):
         with pytest.raises(ModelFileError, match=r"another comparison.*Delete it"):
             other()
     with pytest.raises(ParameterError, match="random_state is None"):
-        compare_all(collection(), checkpoint=path)
+        compare_all(collection(), checkpoint=path, random_state=None)
     with pytest.raises(DataNotFoundError, match="nowhere does not exist"):
         compare_all(collection(), checkpoint=tmp_path / "nowhere" / "x", random_state=0)
 

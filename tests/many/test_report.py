@@ -72,7 +72,7 @@ def test_two_datasets_are_enough():
     assert_valid(result.to_html())
     assert "<svg" in result._repr_html_()
     (code,) = blocks(result._report(), page.Code)
-    assert code.text == "compare_all(collection, n_permutations=0, n_rows=100).to_html(path)"
+    assert code.text == "compare_all(collection, n_permutations=0, n_rows=100, random_state=0).to_html(path)"
 
 
 def test_a_notebook_does_not_wait_for_thousands_of_datasets():

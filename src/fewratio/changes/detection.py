@@ -214,7 +214,7 @@ def detect_changes(
     window: int | None = None,
     step: int | None = None,
     time: str | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: int | np.random.Generator | None = 0,
     **columns: Unpack[ColumnOptions],
 ) -> ChangeResult:
     """Find the moments at which a series changed.
@@ -257,7 +257,7 @@ def detect_changes(
         default the only column of dates, if they do not fall.
     step : int, optional
         Distance between tested windows; a fifth of a window by default. The fewer, the quicker.
-    random_state : int, numpy Generator or None
+    random_state : int, numpy Generator or None, default=0
         Shuffles, and seeds an estimator that has no seed.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`

@@ -352,7 +352,7 @@ def compare_datasets(
     by: str | None = None,
     blocks: Any = None,
     paired: Any = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: int | np.random.Generator | None = 0,
     progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> ComparisonResult:
@@ -391,7 +391,7 @@ def compare_datasets(
         Compare pairs, such as countries in two years: the column that names the rows in both tables, or the names of
         the rows of each. The two rows of a pair change samples, so that a change within pairs shows however much they
         differ from each other. Rows without a partner are left out and counted.
-    random_state : int, numpy Generator or None
+    random_state : int, numpy Generator or None, default=0
         Draws permutations and folds, and the rows to test with if there are many; seeds an estimator that has no seed.
         The order of the rows has no influence.
     progress : bool, optional

@@ -44,7 +44,7 @@ def compare_all(
     n_rows: int | None = 100,
     n_jobs: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: int | np.random.Generator | None = 0,
     progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> AllPairsResult:
@@ -68,7 +68,7 @@ def compare_all(
     n_jobs : int, default=1
         Number of workers, as joblib counts: -1 for one per core, -2 for one less, and so on. They are processes, or
         what ``joblib.parallel_config`` says: with ``parallel_config("dask")`` and -1, all workers of a Dask cluster.
-    random_state : int, numpy Generator or None
+    random_state : int, numpy Generator or None, default=0
         Draws rows and permutations, and seeds an estimator that has no seed. The number of workers has no influence.
     checkpoint : path, optional
         File that keeps what was done, every minute and when interrupted. If it is there, the work is resumed from it;

@@ -95,7 +95,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         Share of a batch to flag, above 0 and at most 0.5.
     false_discovery_rate : float or None, default=0.1
         The rate to hold where there is no ``contamination``; None for the rule of thumb.
-    random_state : int, numpy Generator or None
+    random_state : int, numpy Generator or None, default=0
         For an ``estimator`` only: seeds one that has no seed, and draws which normals calibrate it.
 
     Attributes
@@ -140,7 +140,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     contamination: float | None = None
     _: KW_ONLY
     false_discovery_rate: float | None = 0.1
-    random_state: int | np.random.Generator | None = None
+    random_state: int | np.random.Generator | None = 0
 
     def fit(
         self, X_inlier: Any, y: None = None, *, normal_if: str | None = None, **columns: Unpack[ColumnOptions]

@@ -142,7 +142,7 @@ def importance_weights(
     estimator: Any = None,
     clip: float | None = None,
     normalise: bool = True,
-    random_state: int | np.random.Generator | None = None,
+    random_state: int | np.random.Generator | None = 0,
     **columns: Unpack[ColumnOptions],
 ) -> WeightResult:
     """Weigh training rows by the ratio of the target's density to theirs.
@@ -171,7 +171,7 @@ def importance_weights(
         Largest ratio; larger ones are cut to it, before normalising. Lowers variance, adds bias.
     normalise : bool, default=True
         Whether to divide the weights by their mean, which is then 1.
-    random_state : int, numpy Generator or None
+    random_state : int, numpy Generator or None, default=0
         Seeds an estimator that has no seed, draws rows, and deals them to folds of the validation.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
