@@ -140,12 +140,12 @@ class PanelResult:
             mine, others = ranked[0].values[column], other.values[column]
             paired = len(mine) == len(others) > 1 and mine != others
             p_value = float(ttest_rel(mine, others).pvalue) if paired else None
-            found.append(Extreme(end, ranked[0].method, as_in_paper, other.method, statistics.mean(others), p_value))
+            found.append(Extreme(end, ranked[0].method, as_in_paper, other.method, statistics.fmean(others), p_value))
         return found
 
     def _rank(self, rows: Iterable[Row], column: str) -> list[Row]:
         """Sort rows, the best first."""
-        return sorted(rows, key=lambda row: self.metric.sign * statistics.mean(row.values[column]))
+        return sorted(rows, key=lambda row: self.metric.sign * statistics.fmean(row.values[column]))
 
 
 def aggregate(experiment: Experiment, records: Records) -> list[PanelResult]:
@@ -213,7 +213,7 @@ def _select(found: Measurements, metric: str, selection: str, criterion: str) ->
     for (setting, role, name, size, split), record in found.items():
         if (role, name) == ("validation" if by_split else "target", criterion):
             values_by.setdefault((setting, size, split if by_split else None), []).append(record.value)
-    losses = {key: METRICS[criterion].sign * statistics.mean(values) for key, values in values_by.items()}
+    losses = {key: METRICS[criterion].sign * statistics.fmean(values) for key, values in values_by.items()}
     settings = list(dict.fromkeys(setting for setting, *_ in found))
     shown = sorted(key[3:] for key in found if key[:3] == (settings[0], "target", metric))
     selected: dict[int, dict[int, float]] = {}
@@ -238,7 +238,7 @@ def _columns(selected: Sequence[dict[int, dict[int, float]]]) -> dict[str, list[
         everything = [splits for sizes in selected for splits in sizes.values()]
         # An average is over all of them or it is none.
         complete = sorted(set.intersection(*(set(splits) for splits in everything)))
-        columns[AVERAGE] = [statistics.mean(splits[split] for splits in everything) for split in complete]
+        columns[AVERAGE] = [statistics.fmean(splits[split] for splits in everything) for split in complete]
     return columns
 
 
@@ -255,7 +255,7 @@ def _find_published(
     if len(panel.problems) == 1 and set(sizes) != {str(size) for size in panel.problems[0].sizes}:
         found.pop(AVERAGE, None)
         if sizes and all(size in found for size in sizes):
-            found[AVERAGE] = statistics.mean(found[size] for size in sizes)
+            found[AVERAGE] = statistics.fmean(found[size] for size in sizes)
     return found
 
 

@@ -49,7 +49,7 @@ def latent_dimension(folder: Path) -> "Figure":
         by_dim = {dims[name]: values for (name, _), values in averages.items() if name in dims and values}
         _curve(ax, by_dim, "Ours", color=INK, marker="o", markersize=4)
         if rulsif := averages.get((RULSIF.name, RULSIF.rule)):
-            mean, error = statistics.mean(rulsif), standard_error(rulsif)
+            mean, error = statistics.fmean(rulsif), standard_error(rulsif)
             ax.axhline(mean, color=OUTLIER, linestyle="--", label="RuLSIF, lambda best on test")
             ax.axhspan(mean - error, mean + error, color=OUTLIER, alpha=0.2, linewidth=0)
         ax.set_xscale("log", base=2)
@@ -142,16 +142,16 @@ def _best_by_steps(records: Iterable[Record]) -> dict[int, list[float]]:
         splits = found.setdefault(record.parameters["n_steps"], {}).setdefault(setting, {})
         splits.setdefault(record.split, []).append(record.value)
     means = {
-        n_steps: [[statistics.mean(values) for values in splits.values()] for splits in settings.values()]
+        n_steps: [[statistics.fmean(values) for values in splits.values()] for splits in settings.values()]
         for n_steps, settings in sorted(found.items())
     }
-    return {n_steps: max(curves, key=statistics.mean) for n_steps, curves in means.items()}
+    return {n_steps: max(curves, key=statistics.fmean) for n_steps, curves in means.items()}
 
 
 def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, **style: Any) -> Any:
     """Draw means with their standard errors."""
     errors = [standard_error(each) for each in values.values()]
-    means = [statistics.mean(each) for each in values.values()]
+    means = [statistics.fmean(each) for each in values.values()]
     return ax.errorbar(list(values), means, yerr=errors, label=display_name(label), elinewidth=0.7, **style)
 
 

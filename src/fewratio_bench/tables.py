@@ -125,7 +125,7 @@ def _by_panel(experiment: Experiment, results: Sequence[PanelResult]) -> Grid:
 
 def _csv_row(experiment: Experiment, result: PanelResult, row: Row, column: str) -> dict[str, Any]:
     values, published = row.values[column], row.published.get(column)
-    mean = statistics.mean(values)
+    mean = statistics.fmean(values)
     row_of = {"experiment": experiment.name, "data": result.panel.data, "metric": result.panel.metric}
     row_of |= {"n_support": column, "method": row.method, "selection": row.selection}
     error = f"{standard_error(values):.5f}" if len(values) > 1 else None
@@ -149,7 +149,7 @@ def _number(result: PanelResult, row: Row, column: str) -> TableCell:
     # What the paper says of the last column has columns of its own.
     bracket = column != result.columns[-1] and column in row.published
     after = f" ({row.published[column]:.{digits}f})" if bracket else ""
-    return TableCell(f"{statistics.mean(values):.{digits}f}{error}", result.is_best(row, column), after)
+    return TableCell(f"{statistics.fmean(values):.{digits}f}{error}", result.is_best(row, column), after)
 
 
 def _comparison(result: PanelResult, row: Row) -> list[TableCell]:
@@ -158,7 +158,7 @@ def _comparison(result: PanelResult, row: Row) -> list[TableCell]:
     if published is None:
         return [TableCell("-"), TableCell("-")]
     digits = result.metric.digits
-    difference = f"{statistics.mean(values) - published:+.{digits}f}" if values else "-"
+    difference = f"{statistics.fmean(values) - published:+.{digits}f}" if values else "-"
     return [TableCell(f"{published:.{digits}f}"), TableCell(difference)]
 
 
@@ -219,7 +219,7 @@ def _cost_table(experiment: Experiment, records: Records, folder: Path) -> Table
         for device in sorted({each["device"] for each in timed}):
             here = [each for each in timed if each["device"] == device]
             splits = sorted({each["split"] for each in here})
-            seconds = [statistics.mean(each["seconds"] for each in here if each["split"] == split) for split in splits]
+            seconds = [statistics.fmean(each["seconds"] for each in here if each["split"] == split) for split in splits]
             together.append(_cost_row(problem.data, method.name, seconds, here))
         used += timed
     where = f"{problem.data}, N_S = {_N_SUPPORT}"
@@ -245,7 +245,7 @@ def _cost_row(data: str, label: str, seconds: Sequence[float], sources: Sequence
     threads = {source["threads"] for source in sources if "threads" in source}
     return {
         "what": label,
-        "seconds": statistics.mean(seconds),
+        "seconds": statistics.fmean(seconds),
         "standard_error": f"{standard_error(seconds):.5f}" if len(seconds) > 1 else None,
         "n_splits": len(seconds),
         "published": _published_cost(data, label),

@@ -249,6 +249,7 @@ def test_an_average_over_problems_is_of_the_splits_that_all_of_them_have():
     assert result.rows[0].values == {"avg": [5.0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({path.stem for path in RESULTS.glob("tables/*.*")}))
 def test_committed_tables_are_what_the_committed_records_give(name):
     table = committed(name)

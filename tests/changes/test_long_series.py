@@ -77,7 +77,10 @@ def test_a_file_that_is_not_held_gives_what_the_table_gives(noise, tmp_path, mon
     assert rows["score"].notna().sum() == 1
 
 
-@pytest.mark.parametrize(("deviations", "row"), [(5, 31_231), (12, 31_235), (100, 31_239)])
+@pytest.mark.parametrize(
+    ("deviations", "row"),
+    [(5, 31_231), *(pytest.param(*each, marks=pytest.mark.slow) for each in [(12, 31_235), (100, 31_239)])],
+)
 @pytest.mark.parametrize("options", [{}, {"level": 0.05, "n_permutations": 19, "random_state": 0}], ids=["cut", "test"])
 def test_a_block_with_rows_of_both_sides_is_no_change_of_its_own(deviations, row, options):
     series = np.random.default_rng(row).normal(size=N)

@@ -86,7 +86,9 @@ def run(arguments, folder, **options):
         os.chdir(before)
 
 
-@pytest.mark.parametrize("model", [[], ["--model", "m.model"]], ids=["default", "model"])
+@pytest.mark.parametrize(
+    "model", [[], pytest.param(["--model", "m.model"], marks=pytest.mark.slow)], ids=["default", "model"]
+)
 @pytest.mark.parametrize("verb", ONE)
 def test_a_verb_prints_lines_or_json_and_writes_files(filled, tmp_path, verb, model):
     done = run([*ONE[verb], *model, "-o", str(tmp_path / "r.csv")], filled)
@@ -665,6 +667,7 @@ HERE = (
 )
 
 
+@pytest.mark.slow
 def test_every_verb_on_the_same_files(filled, tmp_path):
     shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
     done = shell(SESSION, tmp_path)

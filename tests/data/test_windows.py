@@ -226,6 +226,7 @@ def test_a_file_with_a_wrong_window_is_refused(field, value):
         Encoding.from_dict(content | {field: value})
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fewratio.errors.LeftOutWarning")
 def test_the_shell_learns_from_series_and_cuts_new_ones(tmp_path):
     (tmp_path / "old").mkdir()

@@ -102,6 +102,7 @@ def test_the_more_are_compared_the_fewer_are_missed():
         index.search(sets["0"], k=6, n_compared=5)
 
 
+@pytest.mark.slow
 def test_many_vectors_are_rounded(monkeypatch):
     monkeypatch.setattr(dataset_vectors, "MAX_EXACT", 100)
     assert n_found(family(n=2_000, d=8), 20) >= 195

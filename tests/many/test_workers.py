@@ -26,6 +26,7 @@ def test_two_processes_give_the_same_bits(alone):
     np.testing.assert_array_equal(compare_sets(n_jobs=2), alone)
 
 
+@pytest.mark.slow
 def test_dask_gives_the_same_bits(alone):
     distributed = pytest.importorskip("distributed")
     settings = dict(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)

@@ -75,7 +75,14 @@ def all_pairs(A, B, third=None):
     return result.divergences, result.p_values
 
 
-APPLICATIONS = (comparison, chosen_comparison, weights, outliers, changes, all_pairs)
+APPLICATIONS = (
+    comparison,
+    pytest.param(chosen_comparison, marks=pytest.mark.slow),
+    weights,
+    outliers,
+    changes,
+    all_pairs,
+)
 
 
 @pytest.mark.filterwarnings("ignore:The smallest p-value")

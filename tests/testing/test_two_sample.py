@@ -32,6 +32,7 @@ def test_the_level_is_kept(law):
     assert_level_is_kept(rejections)
 
 
+@pytest.mark.slow
 def test_the_level_is_kept_by_groups_of_rows(monkeypatch):
     monkeypatch.setattr(two_sample, "_OF_SMALLER", 6)
     monkeypatch.setattr(two_sample, "_MAX_KERNEL_ROWS", 40)

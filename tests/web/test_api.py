@@ -90,7 +90,10 @@ NOT_IN_PYTHON = {"names", "explanations", "row_names"}
 
 @pytest.mark.parametrize(
     ("verb", "with_model"),
-    [*((verb, False) for verb in INPUTS), ("compare", True), ("compare-all", True), ("judge", True)],
+    [
+        *((verb, False) for verb in INPUTS),
+        *(pytest.param(verb, True, marks=pytest.mark.slow) for verb in ("compare", "compare-all", "judge")),
+    ],
 )
 def test_the_python_lines_give_the_same_result(client, folder, capsys, verb, with_model):
     is_folder = verb in ("compare-all", "judge", "train")

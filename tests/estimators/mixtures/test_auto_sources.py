@@ -62,6 +62,7 @@ def test_the_ratio_is_the_mean_of_its_parts(model):
     np.testing.assert_allclose(model.predict(nu), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_many_rows_need_no_sources(model):
     rng = np.random.default_rng(0)
     shares = []

@@ -123,7 +123,7 @@ def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     filled = [place for place, name in enumerate(names) if name not in missing]
     names = [name.replace(decimal, ".", 1) for name in names]
     numbers = [place for place in filled if is_number(names[place])]
-    texts = [place for place in filled if place not in numbers]
+    texts = sorted({*filled} - {*numbers})
     if any(_is_above(names[place], below[place]) for place in texts):
         return Header(True)
     recurring = [place for place in filled if names[place] in below[place]]

@@ -128,10 +128,10 @@ class AutoRatioEstimator(SavedEstimator):
     >>> AutoRatioEstimator(random_state=0).fit(rng.normal(size=(5, 3)), rng.normal(1, 1, (8, 3))).members_
     [UniversalRatioEstimator(scale='none'), ClassifierRatio(random_state=0)]
     >>> from fewratio.data.sources.gaussian import gaussian_family
-    >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
+    >>> sources = gaussian_family(6, n_instances=20, random_state=0).collection
     >>> len(AutoRatioEstimator(random_state=0).pretrain(sources).learned_shares_)
     4
-    >>> members = [DiscriminantRatioEstimator(random_state=seed) for seed in range(2)]
+    >>> members = [DiscriminantRatioEstimator("columns"), DiscriminantRatioEstimator("cosines")]
     >>> AutoRatioEstimator(members=members).pretrain(sources).fit([[0.1]], [[1.4]]).shares_
     [0.5, 0.5]
     """
