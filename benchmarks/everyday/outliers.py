@@ -128,7 +128,7 @@ def _flags(normals: Array, rows: Array, **options: Any) -> NDArray[np.bool_]:
 
 # By name: the options, and from how many normals on the rule holds.
 FLAGS: dict[str, tuple[dict[str, Any], int]] = {
-    "rule of thumb": ({"false_discovery_rate": None}, 5),
+    "false positive rate": ({"false_discovery_rate": None}, 5),
     "false discovery rate": ({"false_discovery_rate": RATE}, 100),
     "false discovery rate, halves": ({"false_discovery_rate": RATE, "estimator": RuLSIF(scale="columns")}, 200),
 }

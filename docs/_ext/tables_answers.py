@@ -75,6 +75,26 @@ def outliers():
     return both_halves("known normal rows", aurocs, ["5", "10", "50", "half"], 3)
 
 
+def planted_errors():
+    """Recall of planted errors by the number of known normals, beside the best of the rivals in each cell."""
+    found = {}
+    for each in records("errors", table="planted errors"):
+        found.setdefault(each["error"], {}).setdefault(each["normals"], {})[each["method"]] = each
+    rows, behind, largest = [], [], 0
+    for error, by_size in found.items():
+        row = []
+        for each in by_size.values():
+            ours = each.pop("fewratio, default")
+            best = max(each.values(), key=lambda other: other["recall"])
+            behind.append(ours["recall"] < best["recall"] - 0.02)
+            largest = max(largest, ours["standard_error"])
+            row.append(f"{' / '.join(bold_best([ours['recall'], best['recall']], 2))} {best['method']}")
+        rows.append([error, *row])
+    table = grid(["error", *(f"{size} normals" for size in by_size)], rows)
+    within = f"fewratio is at most 0.02 below the best in {len(behind) - sum(behind)} of {len(behind)} cells"
+    return f"{table}\n\nHere {within}; its standard errors are {largest:.2f} or less."
+
+
 def novelty():
     """Share of datasets, as they are and with faults, that are called unlike the others, by three scores."""
     rows = []

@@ -6,7 +6,8 @@ A batch of 60 images, and five that are known to be the digit 0. Which images of
 
 :class:`fewratio.InlierOutlierDetector` scores the whole batch at once: where most rows are is a help when few
 normals are known. With ``contamination`` it flags that share of the batch; without it, and with as few as five
-normals, it follows a rule of thumb.
+normals, it flags rows that score lower than
+nearly all normals would.
 """
 
 import matplotlib.pyplot as plt

@@ -212,12 +212,12 @@ def test_a_contamination_is_the_share_that_is_flagged(n, share, seed):
         (10, {"contamination": 0.2}, "contamination"),
         # Of 40 rows a single one can be flagged where 40 / rate normals, less one, are known.
         (199, {"false_discovery_rate": 0.2}, "false discovery rate"),
-        (198, {"false_discovery_rate": 0.2}, "rule of thumb"),
-        (10, {}, "rule of thumb"),
+        (198, {"false_discovery_rate": 0.2}, "false positive rate"),
+        (10, {}, "false positive rate"),
         (399, {}, "false discovery rate"),
-        (399, {"false_discovery_rate": None}, "rule of thumb"),
+        (399, {"false_discovery_rate": None}, "false positive rate"),
         (398, {"estimator": RuLSIF(), "false_discovery_rate": 0.2}, "false discovery rate"),
-        (397, {"estimator": RuLSIF(), "false_discovery_rate": 0.2}, "rule of thumb"),
+        (397, {"estimator": RuLSIF(), "false_discovery_rate": 0.2}, "false positive rate"),
     ],
 )
 def test_predictions_are_signs_of_decisions_under_every_rule(n_normal, options, rule):

@@ -46,6 +46,7 @@ def outliers(
         from fewratio.core.wording import write_count
         from fewratio.data.split_table import SIGNS, split_by_condition
         from fewratio.outliers.detector import InlierOutlierDetector
+        from fewratio.outliers.result import CLEAN_FLAGGED
 
         X_inlier, raw = tables[0], tables[-1]
         judged = raw
@@ -65,8 +66,9 @@ def outliers(
             f"threshold   {result.threshold:.3g}: {result.meaning}",
         ]
         if result.rule == "false discovery rate" and estimator is None:
-            by_thumb = (result.scores < detector._threshold(result._scored, "rule of thumb")).sum()
-            lines.append(f"            {by_thumb} by the rule of thumb for few normal rows, which promises nothing")
+            by_row = (result.scores < detector._threshold(result._scored, "false positive rate")).sum()
+            flagged = f"flags about {100 * CLEAN_FLAGGED:.0f}% of normal rows"
+            lines.append(f"            {by_row} by the rule for few normal rows, which {flagged}")
         if result.shift:
             lines.append(f"note        {result.shift}")
         lines += request.summary(result.samples, ("the normal rows", "the rows to judge"), result.non_overlapping)

@@ -23,7 +23,7 @@ from fewratio.estimators.base import TableEstimator
 from fewratio.estimators.parameters import Interval, common
 from fewratio.outliers.outlier_score import NEIGHBOURS, Scores, score_rows
 from fewratio.outliers.pyod_style import PyODStyle
-from fewratio.outliers.result import OutlierResult
+from fewratio.outliers.result import CLEAN_FLAGGED, OutlierResult
 from fewratio.outliers.rows import (
     RowExplanation,
     can_discover,
@@ -35,11 +35,11 @@ from fewratio.outliers.rows import (
 )
 
 _NEIGHBOURS = 5
-_CONTAMINATION, _DISCOVERIES, _THUMB = "contamination", "false discovery rate", "rule of thumb"
+_CONTAMINATION, _DISCOVERIES, _PER_ROW = "contamination", "false discovery rate", "false positive rate"
 _MEANINGS = {
     _CONTAMINATION: "the share of rows that was asked for ({}) is below it",
     _DISCOVERIES: "at most {} of the outliers are expected to be normal",
-    _THUMB: "few normal rows would score lower; a rule of thumb without a guarantee",
+    _PER_ROW: "about {} of normal rows score lower, by an estimate without a guarantee",
 }
 # Parts of the normals that are left out one by one, where each part takes another fit.
 _N_FOLDS = 10
@@ -75,10 +75,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
       Hochberg limit the share of normal rows that is expected among the flagged ones. With n normals no p-value is
       below 1 / (n + 1), so that few outliers among many rows could not be flagged at all. Normals suffice where they
       are 99 or more (at a rate of 0.1) and a single outlier can be flagged, or one per cent of the batch: ten normals
-      for each row of the batch, or 999. ``false_discovery_rate=None`` takes the next rule instead.
-    * "rule of thumb" else, which promises nothing: scores that the normals, left out one by one, would hardly have (the
-      98 % prediction bound of Student's t; of an ``estimator`` that of log(1 + ratio)). Of batches without outliers it
-      flagged 3 to 5 % of the rows at any number of normals from 5 on, on average over 21 tables.
+      for each row of the batch, or 999. ``false_discovery_rate=None`` uses the next rule instead.
+    * "false positive rate" else: scores that the normals, left out one by one, would hardly have (the 98 % prediction
+      bound of Student's t; of an ``estimator`` that of log(1 + ratio)). The rate is one of each normal row, whatever
+      else is flagged, and it is estimated, not guaranteed: of batches without outliers the rule flagged 3 to 5 % of the
+      rows at any number of normals from 5 on, on average over 21 tables. Where outliers are rare, half of the flags may
+      be false.
 
     Both of these go by the scores of the normals, not by those of the batch, so a batch of nothing but outliers is
     flagged as a whole; `predict` warns if it flags more than half of ten rows or more.
@@ -94,7 +96,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     contamination : float, optional
         Share of a batch to flag, above 0 and at most 0.5.
     false_discovery_rate : float or None, default=0.1
-        The rate to hold where there is no ``contamination``; None for the rule of thumb.
+        The rate to hold where there is no ``contamination``; None for the rule of the false positive rate.
     random_state : int, numpy Generator or None, default=0
         For an ``estimator`` only: seeds one that has no seed, and draws which normals calibrate it.
 
@@ -187,7 +189,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         self._n_scores = table.n_rows if estimator is None else len(self.calibration_)
         rate = self.false_discovery_rate
         suffices = rate is not None and table.n_rows > NEIGHBOURS and 1 / (self._n_scores + 1) <= rate**2
-        self._small_batch_rule = _DISCOVERIES if suffices else _THUMB
+        self._small_batch_rule = _DISCOVERIES if suffices else _PER_ROW
         if self.contamination is not None:
             self._small_batch_rule = _CONTAMINATION
         return self
@@ -195,7 +197,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def _rule(self, n_rows: int) -> str:
         """Return the rule for a batch of so many rows."""
         rule, rate = self._small_batch_rule, float(self.false_discovery_rate or 0)
-        return _THUMB if rule == _DISCOVERIES and not can_discover(self._n_scores, n_rows, rate) else rule
+        return _PER_ROW if rule == _DISCOVERIES and not can_discover(self._n_scores, n_rows, rate) else rule
 
     def score_samples(self, X: Any) -> Floats:
         """Score the rows of the batch X; higher is more normal."""
@@ -231,7 +233,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         >>> rows = np.random.default_rng(0).normal(size=(99, 2))
         >>> detector = InlierOutlierDetector().fit(rows)
         >>> detector.threshold_rule(rows[:9]), detector.threshold_rule(rows)
-        ('false discovery rate', 'rule of thumb')
+        ('false discovery rate', 'false positive rate')
         """
         return self._rule(self._open(X, "X").n_rows)
 
@@ -301,12 +303,13 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         Examples
         --------
         >>> InlierOutlierDetector().fit([[0.0], [0.1], [0.2], [0.3]]).detect([[0.1], [0.0], [5.0]])
-        OutlierResult(1 of 3 rows; threshold ..., rule of thumb)
+        OutlierResult(1 of 3 rows; threshold ..., false positive rate)
         """
         batch = self._read_batch(X)
         scored, threshold = self._score_batch(batch)
         table, rule = batch.table, self._rule(batch.table.n_rows)
-        meaning = _MEANINGS[rule].format(f"{100 * (self.contamination or self.false_discovery_rate or 0):.3g}%")
+        rate = {_CONTAMINATION: self.contamination, _DISCOVERIES: self.false_discovery_rate}.get(rule, CLEAN_FLAGGED)
+        meaning = _MEANINGS[rule].format(f"{100 * float(rate or 0):.3g}%")
         samples = inputs.Samples(self.encoding_, [table], (X,))
         settings = self.get_params(deep=False)
         return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, settings, scored, batch.levels)
@@ -332,7 +335,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             scored = self._calibrate(batch)
         else:
             scores = self._ratio(self._normals, batch.rows)
-            scored = Scores(scores, self._left_out_ratio(batch.rows) if rule == _THUMB else scores[:0])
+            scored = Scores(scores, self._left_out_ratio(batch.rows) if rule == _PER_ROW else scores[:0])
         return scored, self._threshold(scored, rule)
 
     def _score(self, batch: _Batch) -> Scores:

@@ -17,8 +17,8 @@ from fewratio.outliers.reasons import CellReason, find_errors
 from fewratio.outliers.rows import LEAST_BATCH, RowExplanation
 from fewratio.report.reported import Reported, make_plain
 
-# The share of clean batches that the rule of thumb flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
-_THUMB_FLAGS = 0.04
+# The share of clean batches that is flagged by the false positive rate: 3 to 5 % (`benchmarks/answers.py --only flags`).
+CLEAN_FLAGGED = 0.04
 # If a larger share of a batch is flagged, the answer says that the whole batch has shifted.
 _SHIFTED = 0.2
 
@@ -38,7 +38,7 @@ class OutlierResult(Reported):
         estimator, those behind its p-values.
     threshold : float
         Rows with a lower score are outliers.
-    rule : {"contamination", "false discovery rate", "rule of thumb"}
+    rule : {"contamination", "false discovery rate", "false positive rate"}
         What set the threshold.
     meaning : str
         What the threshold means, in words.
@@ -86,7 +86,7 @@ class OutlierResult(Reported):
         n_outliers, rate = int(self.is_outlier.sum()), self.detector.false_discovery_rate
         if self.rule == "false discovery rate":
             return rate * n_outliers
-        return min(n_outliers, _THUMB_FLAGS * len(self.scores)) if self.rule == "rule of thumb" else None
+        return min(n_outliers, CLEAN_FLAGGED * len(self.scores)) if self.rule == "false positive rate" else None
 
     @property
     def expectation(self) -> str:
