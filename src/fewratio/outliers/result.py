@@ -17,7 +17,7 @@ from fewratio.outliers.reasons import CellReason, find_errors
 from fewratio.outliers.rows import LEAST_BATCH, RowExplanation
 from fewratio.report.reported import Reported, make_plain
 
-# The share of clean batches that is flagged by the false positive rate: 3 to 5 % (`benchmarks/answers.py --only flags`).
+# The share of clean rows that the false positive rate flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
 CLEAN_FLAGGED = 0.04
 # If a larger share of a batch is flagged, the answer says that the whole batch has shifted.
 _SHIFTED = 0.2
