@@ -3,9 +3,10 @@
 Fifteen tables are read from the development half (``everyday/mixed``, ``everyday/tables`` and the normal rows of three
 of ``everyday/adbench``) and from scikit-learn. Per draw a table is shuffled; its first 10, 30, 100 or 700 rows are the
 known normals, the next 100 (40 at least) the batch. Three rows of the batch get an error of one kind, each in a column
-of its own choice. Recall is the share of them among the 5 % of the batch with the lowest scores. Rivals are fitted to
-the normals, categories as zeros and ones (those that only the batch has too), columns in units of the normals'
-deviation, or of all rows' where that is 0.
+of its own choice. Recall is the share of them among the 5 % of the batch with the lowest scores; *flagged* and *flagged
+or listed* are shares by the detector's own threshold and list of cells, in a batch without errors shares of all rows.
+Rivals are fitted to the normals, categories as zeros and ones (those that only the batch has too), columns in units of
+the normals' deviation, or of all rows' where that is 0.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from everyday.data import classes, folder
 from everyday.outliers import OURS, Array, Report
 from everyday.plan import Plan
 from fewratio import InlierOutlierDetector
+from fewratio.outliers.result import OutlierResult
 
 # All other answers can be measured without it.
 with suppress(ModuleNotFoundError):
@@ -35,6 +37,7 @@ with suppress(ModuleNotFoundError):
 
 SIZES = (10, 30, 100, 700)
 N_ROWS, LEAST_ROWS, N_ERRORS, SHARE = 100, 40, 3, 0.05
+CLEAN, FLAGGED, LISTED = "none", "fewratio, flagged", "fewratio, flagged or listed"
 # Scores rows of any batch; higher is more normal.
 Fitted = Callable[[Array], Array]
 
@@ -157,7 +160,7 @@ def draw(name: str, n_normals: int, seed: int) -> Planted | None:
     shuffled = shuffled.astype(dict.fromkeys(shuffled.select_dtypes("number"), float))
     normals, batch = shuffled[:n_normals], shuffled[n_normals : n_normals + N_ROWS].reset_index(drop=True)
     places = np.sort(rng.choice(len(batch), N_ERRORS, replace=False))
-    batches = {}
+    batches = {CLEAN: batch}
     for kind, plant in KINDS.items():
         changed = batch.copy()
         stuck = rng.choice(numbers_of(table))
@@ -197,8 +200,11 @@ def encode(normals: pd.DataFrame, batch: pd.DataFrame) -> tuple[Array, Array]:
     return scaled[: len(normals)], scaled[len(normals) :]
 
 
-def ours(normals: pd.DataFrame, batch: pd.DataFrame) -> Array:
-    return InlierOutlierDetector().fit(normals).score_samples(batch)
+def own_flags(result: OutlierResult, is_error: np.ndarray) -> Iterator[tuple[str, float]]:
+    """Give the share of some rows that the detector flags, and that it flags or lists."""
+    yield FLAGGED, float(result.is_outlier[is_error].mean())
+    is_listed = np.isin(np.arange(len(is_error)), [error.row for error in result.errors])
+    yield LISTED, float((result.is_outlier | is_listed)[is_error].mean())
 
 
 def recalls(name: str, n_normals: int, seed: int) -> Iterator[tuple[str, str, float]]:
@@ -207,6 +213,9 @@ def recalls(name: str, n_normals: int, seed: int) -> Iterator[tuple[str, str, fl
     if planted is None:
         return
     n_flagged = int(np.ceil(SHARE * len(planted.is_error)))
+    detector = InlierOutlierDetector().fit(planted.normals)
+    clean = planted.batches.pop(CLEAN)
+    yield from ((CLEAN, *each) for each in own_flags(detector.detect(clean), np.ones(len(clean), dtype=bool)))
     encoded = {kind: encode(planted.normals, batch) for kind, batch in planted.batches.items()}
     scores: dict[str, dict[str, Array]] = {}
     while encoded:
@@ -219,7 +228,9 @@ def recalls(name: str, n_normals: int, seed: int) -> Iterator[tuple[str, str, fl
             for kind, of in zip(kinds, parts, strict=True):
                 scores.setdefault(kind, {})[method] = of
     for kind, batch in planted.batches.items():
-        scores[kind][OURS] = ours(planted.normals, batch)
+        result = detector.detect(batch)
+        yield from ((kind, *each) for each in own_flags(result, planted.is_error))
+        scores[kind][OURS] = result.scores
         for method, of in scores[kind].items():
             flagged = np.argsort(of, kind="stable")[:n_flagged]
             yield kind, method, float(planted.is_error[flagged].sum() / N_ERRORS)

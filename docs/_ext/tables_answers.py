@@ -79,7 +79,8 @@ def planted_errors():
     """Recall of planted errors by the number of known normals, beside the best of the rivals in each cell."""
     found = {}
     for each in records("errors", table="planted errors"):
-        found.setdefault(each["error"], {}).setdefault(each["normals"], {})[each["method"]] = each
+        if "flagged" not in each["method"]:
+            found.setdefault(each["error"], {}).setdefault(each["normals"], {})[each["method"]] = each
     rows, behind, largest = [], [], 0
     for error, by_size in found.items():
         row = []
@@ -93,6 +94,25 @@ def planted_errors():
     table = grid(["error", *(f"{size} normals" for size in by_size)], rows)
     within = f"fewratio is at most 0.02 below the best in {len(behind) - sum(behind)} of {len(behind)} cells"
     return f"{table}\n\nHere {within}; its standard errors are {largest:.2f} or less."
+
+
+def listed_errors():
+    """Share of planted errors, and of rows of clean batches, that are flagged, and that are flagged or listed."""
+    found = {
+        (each["error"], each["normals"], each["method"]): each["recall"]
+        for each in records("errors", table="planted errors")
+        if "flagged" in each["method"]
+    }
+    kinds, sizes = (list(dict.fromkeys(key[place] for key in found)) for place in (0, 1))
+    methods = ("fewratio, flagged", "fewratio, flagged or listed")
+    rows = [
+        [
+            "none: share of all rows" if kind == "none" else kind,
+            *(" / ".join(f"{found[kind, size, method]:.3f}" for method in methods) for size in sizes),
+        ]
+        for kind in kinds
+    ]
+    return grid(["error", *(f"{size} normals" for size in sizes)], rows)
 
 
 def novelty():

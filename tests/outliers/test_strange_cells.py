@@ -6,7 +6,7 @@ import pytest
 
 from fewratio import InlierOutlierDetector
 from fewratio.outliers import strange_cells
-from fewratio.outliers.strange_cells import StrangeCells, rate_new_categories
+from fewratio.outliers.strange_cells import StrangeCells, rate_gaps, rate_new_categories
 
 
 def related(n, seed, d=20):
@@ -92,3 +92,42 @@ def test_a_batch_that_has_shifted_as_a_whole_is_said_to_be():
     assert "Beyond the shift, 0%" not in result.shift
     assert result.detector._beyond_shift(result.samples.tables[0], {}) < 0.1
     assert InlierOutlierDetector().fit(normals).detect(rng.normal(size=(200, 3))).shift is None
+
+
+def test_clean_batches_list_no_cell_of_a_row_that_is_not_flagged():
+    n_listed = n_rows = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        shapes = [rng.standard_t(3, 130), np.exp(rng.normal(size=130)), rng.integers(0, 4, 130), rng.poisson(1, 130)]
+        codes = [f"k{code}" for code in rng.zipf(1.7, 130)]
+        table = pd.DataFrame({**{f"x{k}": each for k, each in enumerate(shapes)}, "code": codes})
+        result = InlierOutlierDetector().fit(table[:30]).detect(table[30:])
+        n_listed += len({error.row for error in result.errors if not result.is_outlier[error.row]})
+        n_rows += 100
+    assert n_listed <= 0.002 * n_rows
+
+
+def test_a_gap_has_a_p_value_that_clean_columns_keep():
+    rng = np.random.default_rng(0)
+    for draw in (rng.normal, rng.standard_exponential, rng.uniform):
+        smallest = [rate_gaps(draw(size=20), draw(size=80)).min() for _ in range(200)]
+        assert np.mean(np.array(smallest) <= 0.1) <= 0.1
+    # Three rows with the same fault do not hide each other.
+    found = rate_gaps(rng.normal(size=30), np.append(rng.normal(size=97), [40.0, 41, 43]))
+    assert (found[-3:] < 0.001).all()
+    assert (found[:-3] > 0.05).all()
+    assert (rate_gaps(np.full(30, 4.0), np.repeat([4.0, 6, 8], 10)) == 1).all()
+
+
+def test_the_share_beyond_a_shift_is_small_in_a_clean_batch_with_discrete_columns():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=350), "y": rng.normal(size=350)})
+    table["rain"], table["kind"] = (
+        np.where(rng.random(350) < 0.5, 0, rng.exponential(size=350)),
+        rng.choice(list("ab"), 350),
+    )
+    batch = table[200:].assign(x=lambda rows: 100 * rows["x"] + 300)
+    result = InlierOutlierDetector().fit(table[:200]).detect(batch)
+    assert "the table has shifted as a whole" in result.shift
+    assert "of clean rows about 4% are" in result.shift
+    assert result.detector._beyond_shift(result.samples.tables[0], result._levels) < 0.06

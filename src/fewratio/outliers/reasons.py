@@ -1,10 +1,13 @@
 """Cells of a batch that are gross errors, or look like it, in words."""
 
-from collections.abc import Mapping
-from difflib import get_close_matches
+import re
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher, get_close_matches
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
 from fewratio.data.column_kinds import CATEGORY, TIME
@@ -13,8 +16,14 @@ from fewratio.data.non_overlapping import Levels
 from fewratio.outliers.outlier_score import Units
 from fewratio.outliers.strange_cells import StrangeCells, rate_new_categories
 
-# A cell is listed if it is so many deviations outside all normals, and farther than any normal is outside the others.
-_GROSS = 2.0
+# A cell of a flagged row is a reason if it is so many deviations outside all normals, and farther than any normal is
+# outside the others.
+_STRANGE = 2.0
+# The share of batches without errors in which a cell of a row that is not flagged is listed, at most.
+_LEVEL = 0.1
+_DIGITS = re.compile(r"\d")
+# What `difflib` calls similar; among more categories than that some are.
+_SIMILAR, _MOST_COMPARED = 0.6, 100
 
 
 class CellReason(NamedTuple):
@@ -43,9 +52,16 @@ class CellReason(NamedTuple):
 
 
 def find_errors(
-    normals: Floats, rows: Floats, columns: Mapping[Any, tuple[Column, slice]], levels: Mapping[Any, Levels]
+    normals: Floats,
+    rows: Floats,
+    columns: Mapping[Any, tuple[Column, slice]],
+    levels: Mapping[Any, Levels],
+    is_outlier: NDArray[np.bool_],
 ) -> list[CellReason]:
     """List the cells of a batch that are unlike those of all normals, the strangest first.
+
+    A row that is not flagged must have a cell that a batch without errors has in one case of ten: a p-value of at most
+    0.1, adjusted for the number of columns (`rate_gaps`).
 
     Parameters
     ----------
@@ -55,38 +71,58 @@ def find_errors(
         Of each column what became of it, and where its features are.
     levels : mapping
         Of columns of categories those of normals and batch.
+    is_outlier : ndarray of bool
+        Which rows of the batch are flagged.
     """
-    found = [*_new_categories(len(normals), levels)]
+    found = _new_categories(len(normals), levels, is_outlier)
     known = {reason.row for reason in found}
-    found += [reason for reason in _odd_numbers(normals, rows, columns) if reason.row not in known]
+    found += [reason for reason in _odd_numbers(normals, rows, columns, is_outlier) if reason.row not in known]
     return sorted(found, key=lambda reason: -reason.deviations)
 
 
-def _new_categories(n_normals: int, levels: Mapping[Any, Levels]) -> list[CellReason]:
+def _new_categories(n_normals: int, levels: Mapping[Any, Levels], is_outlier: NDArray[np.bool_]) -> list[CellReason]:
     found = []
     for label, (codes, texts) in levels.items():
         rated = rate_new_categories([codes], n_normals)[n_normals:, 0]
         seen = [texts[code] for code in np.unique(codes[:n_normals]) if code >= 0]
         folded = {text.casefold(): text for text in seen}
+        # Each normal whose category no other has would have been new: so often are rows of the batch.
+        share = (1 + (np.unique(codes[:n_normals], return_counts=True)[1] == 1).sum()) / (n_normals + 1)
+        is_rare = share * len(is_outlier) * len(levels) <= _LEVEL
+        closest = _closest_pair(tuple(folded))
         for row in np.flatnonzero(rated > 0).tolist():
             if codes[n_normals + row] < 0:
                 continue
             text = texts[codes[n_normals + row]]
-            meant = get_close_matches(text.casefold(), folded, 1)
-            if meant or rated[row] > _GROSS:
-                question = f" (did you mean {folded[meant[0]]}?)" if meant else ""
+            meant = _guess_meant(text, folded, closest)
+            if meant or (rated[row] > _STRANGE and (is_rare or is_outlier[row])):
+                question = f" (did you mean {meant}?)" if meant else ""
                 words = f"{label} {text} was never seen{question}"
                 found.append(CellReason(row, label, text, "category", float(rated[row]), words))
     return found
 
 
-def _odd_numbers(normals: Floats, rows: Floats, columns: Mapping[Any, tuple[Column, slice]]) -> list[CellReason]:
+def _guess_meant(text: str, known: Mapping[str, str], closest: float) -> str | None:
+    """Return the known category that a text may be a misprint of: more like it than known ones are like each other."""
+    folded = text.casefold()
+    for each in get_close_matches(folded, known, 1, max(_SIMILAR, closest)):
+        # Other numbers are no misprint.
+        if each == folded or _DIGITS.sub("", each) != _DIGITS.sub("", folded):
+            return known[each]
+    return None
+
+
+def _odd_numbers(
+    normals: Floats, rows: Floats, columns: Mapping[Any, tuple[Column, slice]], is_outlier: NDArray[np.bool_]
+) -> list[CellReason]:
     pooled, n = np.concatenate([normals, np.asarray(rows)]).astype(np.float64), len(normals)
     units = Units(pooled)
     scaled = units(pooled)
     cells = StrangeCells(scaled, n, np.lexsort(scaled.T) if scaled.shape[1] else np.arange(len(pooled)))
     outside, of_normals = cells(scaled[n:]), cells(scaled[:n], are_normals=True)
-    is_gross = (outside > _GROSS) & (outside > of_normals.max(0, initial=0))
+    p_values = cells.p_values(scaled, n)
+    is_gross = (outside > _STRANGE) & (outside > of_normals.max(0, initial=0)) & is_outlier[: len(rows), None]
+    is_gross |= p_values * outside.shape[1] <= _LEVEL
     places = np.flatnonzero(units.varies)
     labels = {
         place.start: (label, column)
@@ -118,3 +154,10 @@ def _odd_numbers(normals: Floats, rows: Floats, columns: Mapping[Any, tuple[Colu
             words = f"{label} {column.write(value)} is far {side} what {other} and other columns predict"
             found.append(CellReason(row, label, value, "relation", float(outside[row, len(places) + k]), words))
     return found
+
+
+def _closest_pair(texts: Sequence[str]) -> float:
+    """Return how similar the most similar of these texts are, from 0 to 1; 1 if they are too many to compare."""
+    if len(texts) > _MOST_COMPARED:
+        return 1.0
+    return max((SequenceMatcher(None, *pair).ratio() for pair in combinations(texts, 2)), default=0.0)

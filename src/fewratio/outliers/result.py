@@ -105,15 +105,20 @@ class OutlierResult(Reported):
         )
         text += " rows (`fewratio compare`); check columns, units and kind."
         beyond = self.detector._beyond_shift(self.samples.tables[0], self._levels)
-        return text if beyond is None else f"{text} Beyond the shift, {beyond:.0%} of the rows are unusual."
+        if beyond is None:
+            return text
+        expected = f"; of clean rows about {CLEAN_FLAGGED:.0%} are" if self.rule == "false positive rate" else ""
+        return f"{text} Beyond the shift, {beyond:.0%} of the rows are unusual{expected}."
 
     @cached_property
     def errors(self) -> list[CellReason]:
         """The cells that look like errors, the strangest first, of flagged rows and others.
 
-        Of a batch that stays in its file these are only new categories. A number is listed that is two deviations
-        outside all normals, by itself or given the other columns, and farther than any normal is outside the others; a
-        category that no normal has if it is as strange, or nearly the same as one that is known.
+        In a row that is flagged, a number is listed that is two deviations outside all normals, by itself or given the
+        other columns, and farther than any normal is outside the others; and a category that no normal has if it is as
+        strange. In other rows a number is listed that a wide gap separates from all normals, as batches without errors
+        have it in one case of ten, and a category that is more like a known one than these are like each other. Of
+        a batch that stays in its file only categories are listed.
 
         Examples
         --------
@@ -130,7 +135,7 @@ class OutlierResult(Reported):
         is_held = isinstance(table.numbers, np.ndarray)
         return find_errors(
             self.detector._normals, table.numbers if is_held else np.empty((0, table.n_features)),
-            self.samples.columns, self._levels,
+            self.samples.columns, self._levels, self.is_outlier,
         )  # fmt: skip
 
     @cached_property

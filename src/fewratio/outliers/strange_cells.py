@@ -56,9 +56,52 @@ class StrangeCells:
             low, high = np.where(values == low, self._low[1], low), np.where(values == high, self._high[1], high)
         return np.maximum(values - high, low - values).clip(0)
 
+    def p_values(self, pooled: Floats, n_normals: int) -> Floats:
+        """Rate the gaps that separate cells of the batch from all normals; columns are those of a call."""
+        values = self._features(pooled).T
+        return np.array([rate_gaps(each[:n_normals], each[n_normals:]) for each in values]).reshape(len(values), -1).T
+
     def _features(self, rows: Floats) -> Floats:
         # Rounded: the order of rows must not decide which of two is outside.
         return np.round(np.concatenate([rows, rows @ self.weights], axis=1), 9)
+
+
+def rate_gaps(normals: Floats, values: Floats) -> Floats:
+    """Give a p-value for each value that is separated from all normals by a gap; 1 for those in their range.
+
+    Where normals are few, a batch of clean rows exceeds their range. It leaves no wide gap, though: if the tail of all
+    values falls exponentially, the difference of the j-th largest value and the next, times j, has the mean that such
+    products have further in. The p-value is that of the F distribution, by the square root of the number of values
+    further in, times the number of gaps, sides and rows that the gap separates. Heavier tails have wider gaps, so that
+    it is a little too small for them. Values count once, as columns of few values have no tail, and a gap that
+    separates half of the batch is a shift.
+
+    Examples
+    --------
+    >>> normals = np.arange(30.0)
+    >>> rate_gaps(normals, np.array([3.0, 12.0, 31.0, 90.0])).round(3)
+    array([1.   , 1.   , 1.   , 0.005])
+    """
+    found = np.ones(len(values))
+    for side in (-1.0, 1.0):
+        # From the outermost value inwards.
+        ordered = np.unique(-side * np.concatenate([normals, values]))
+        n_outside = int(np.searchsorted(ordered, (-side * normals).min()))
+        n_inner = min(round((len(normals) + len(values)) ** 0.5), len(ordered) - n_outside - 1)
+        rank = np.searchsorted(ordered, -side * values)
+        is_outside = rank < n_outside
+        if n_inner < 1 or not 0 < is_outside.sum() <= len(values) / 2:
+            continue
+        products = np.arange(1, len(ordered)) * np.diff(ordered)
+        sums = np.cumsum(products)
+        mean = (sums[n_inner : n_inner + n_outside] - sums[:n_outside]) / n_inner
+        # Times the rows that a gap separates: as many would be listed by chance.
+        n_rows = np.cumsum(np.bincount(rank[is_outside], minlength=n_outside))
+        p_values = 2 * n_outside * n_rows * (1 + products[:n_outside] / mean / n_inner) ** -n_inner
+        # A value lies beyond all gaps further in.
+        beyond = np.minimum.accumulate(p_values[::-1])[::-1]
+        found[is_outside] = np.minimum(1, beyond[rank[is_outside]])
+    return found
 
 
 def _residual_weights(rows: Floats) -> Floats:
