@@ -63,25 +63,32 @@ def _row_keys(
     keys, found = np.zeros(len(rows), dtype=np.uint64), np.zeros(rows.shape[1], dtype=np.uint64)
     for block in row_blocks(rows.shape[1], len(rows), CACHED_VALUES):
         columns = np.ascontiguousarray(rows[:, block].T, dtype=np.float64)
-        order = np.argsort(columns, axis=1)
-        ordered, shape = np.take_along_axis(columns, order, axis=1), columns.shape
-        # What is not needed any more goes at once: there may be many rows.
-        del columns
+        first, last = columns.min(1, keepdims=True), columns.max(1, keepdims=True)
         # Columns are told apart by the place of their mean within their range, which no change of units moves. They
         # need be: by ranks alone, two rows that trade their ranks in two columns would have the same key. Rounded in
         # irrational steps, means of whole numbers do not fall on the edge between two.
+        ranks = (columns == last).astype(np.uint64)
+        place = ranks.mean(1, keepdims=True)
+        # Columns of two values, as categories have, are ranked without sorting.
+        others = np.flatnonzero(~((columns == first) | (columns == last)).all(1))
+        columns = columns[others]
+        order = np.argsort(columns, axis=1)
+        ordered = np.take_along_axis(columns, order, axis=1)
+        # What is not needed any more goes at once: there may be many rows.
+        del columns
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            first, last = ordered[:, :1], ordered[:, -1:]
-            place = np.nan_to_num((ordered - first).mean(1, keepdims=True) / (last - first), posinf=0.0)
-        ranks = np.zeros(shape, dtype=np.uint64)
-        np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=ranks[:, 1:])
-        varies = last > first
+            mean = (ordered - first[others]).mean(1, keepdims=True)
+            place[others] = np.nan_to_num(mean / (last - first)[others], posinf=0.0)
+        steps = np.zeros(ordered.shape, dtype=np.uint64)
+        np.cumsum(ordered[:, 1:] != ordered[:, :-1], axis=1, out=steps[:, 1:])
         del ordered
+        ranks[others[:, None], order] = steps
+        del steps, order
         ranks += np.rint(place * 16180.3398875).astype(np.uint64) << np.uint64(32)
         if of_columns is not None:
             ranks ^= _mix(of_columns[block].copy())[:, None]
-        hashed = np.empty_like(ranks)
-        np.put_along_axis(hashed, order, _mix(ranks) * varies, axis=1)
+        varies = last > first
+        hashed = _mix(ranks) * varies
         keys += hashed.sum(0, dtype=np.uint64)
         if known is not None:
             found[block] = _mix(hashed ^ known).sum(1, dtype=np.uint64) * varies[:, 0]
