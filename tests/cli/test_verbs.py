@@ -20,7 +20,10 @@ from typer.testing import CliRunner
 from fewratio import AutoRatioEstimator, MetaRatioEstimator, __version__, compare_datasets, load_model
 from fewratio.app import app
 from fewratio.cli import frame
+from fewratio.compare import command as compare
 from fewratio.estimators.mixtures import best_members
+from fewratio.many import command as many
+from fewratio.outliers import command as outliers
 
 VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
 ONE = {
@@ -697,3 +700,12 @@ def test_every_verb_on_the_same_files(filled, tmp_path):
     assert (tmp_path / "compare.png").read_bytes().startswith(MAGIC[".png"])
     assert len(json.loads((tmp_path / "weights.json").read_text())["weights"]) == 12
     assert len(json.loads((tmp_path / "outliers.json").read_text())["scores"]) == 14
+
+
+def test_python_lines_have_no_option_that_only_the_shell_has():
+    values = {"a": "a.csv", "b": "b.csv", "normal": "a.csv", "unlabelled": "b.csv", "folder": "sites"}
+    shell = {"differences": True, "fail_if": ["p < 0.01"], "report": "r.html"}
+    for verb in (compare.VERB, outliers.VERB, many.VERB):
+        lines = verb.write_python(values | shell)
+        assert "result.to_html('r.html')" in lines
+        assert not any(name in lines for name in ("differences", "fail_if"))

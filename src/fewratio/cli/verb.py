@@ -23,7 +23,7 @@ class Field:
         str, int, float, bool, Path, or a list of one of them.
     default : object
     python : str, optional
-        What Python calls the argument, if not the same.
+        What Python calls the argument, if not the same; empty if it has none.
     value : str
         How the Python lines write the value, of which `name` is the name of the file and `variable` the table.
     lines : str
@@ -241,7 +241,12 @@ class Verb:
                 lines.append(f"{field.variable} = fewratio.load_model({first!r})")
             if field.lines:
                 lines.append(field.lines)
-            if field in (*MARKS, *RESULTS) or field.lines or f"{{{field.variable}}}" in self.python:
+            if (
+                field in (*MARKS, *RESULTS)
+                or field.python == ""
+                or field.lines
+                or f"{{{field.variable}}}" in self.python
+            ):
                 continue
             name = split_name(Path(first))[0] if field.reads else ""
             text = field.value.format(value=value, name=name, variable=field.variable)

@@ -353,6 +353,7 @@ VERB = Verb(
             f"Exit with {frame.FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "
             "again: if any does.",
             list[str],
+            python="",
         ),
         *SHARED,
     ),

@@ -185,7 +185,7 @@ VERB = Verb(
         declare_count("permutations", "Permutations per pair for p-values; 0 for none.", 0, least=0).on_page(
             "Permutations for the p-value", "none", (0, 100_000)
         ),
-        Field("differences", "Also name the columns that differ, of each pair shown.", bool, False),
+        Field("differences", "Also name the columns that differ, of each pair shown.", bool, False, python=""),
         declare_count("jobs", "Number of workers; -1 for one per core.", 1, least=None),
         *SHARED,
     ),

@@ -132,7 +132,11 @@ VERB = Verb(
         Field("contamination", "Share of rows to flag, at most 0.5. [default: by false discovery rate]", float).on_page(
             "Share of rows to flag (empty: chosen so that few normal rows are flagged)", "automatic", (0.001, 0.5)
         ),
-        Field("fail-if", f"Exit with {frame.FAILED} if this condition holds: 'outliers > 5%', or 'outliers > 10'."),
+        Field(
+            "fail-if",
+            f"Exit with {frame.FAILED} if this condition holds: 'outliers > 5%', or 'outliers > 10'.",
+            python="",
+        ),
         # `fit` sees only the normal rows, so the shared columns are selected before it.
         replace(
             COMMON,
