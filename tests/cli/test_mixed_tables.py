@@ -149,7 +149,7 @@ def test_the_kind_of_a_column_can_be_said(folder):
     assert kinds("--categorical", "day")["day"] == "category"
     line = refusal(folder, "compare", "a.csv", "b.csv", "--numeric", "colour")
     assert "column 'colour' of file 'a.csv' holds" in line
-    assert "which is no number" in line
+    assert "which is not a number" in line
     assert "column 'code'" in refusal(folder, "compare", "a.csv", "b.csv", "--categorical", "error")
 
 

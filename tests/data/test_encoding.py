@@ -23,7 +23,14 @@ from fewratio.data.columns import ARGUMENTS, Column, ColumnRules
 from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.raw_table import as_raw
 from fewratio.data.readers.files import find_file, read_raw
-from fewratio.errors import CollectionError, FewRatioWarning, InputError, MissingColumnError, ParameterError
+from fewratio.errors import (
+    CollectionError,
+    FewRatioWarning,
+    InputError,
+    LeftOutWarning,
+    MissingColumnError,
+    ParameterError,
+)
 from tests.strategies import quick
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -296,6 +303,15 @@ def test_arrays_are_taken_as_they_are():
         ("row", [1, 2, 3], True),
         ("Row number", [1, 2, 3], True),
         ("Unnamed: 0", range(20), True),
+        # A saved index, of which rows may be gone.
+        ("Unnamed: 0", [7, 3, 12], True),
+        ("", [7, 3, 12], True),
+        ("index", [7, 3, 12], True),
+        ("__index_level_0__", [7, 3, 12], True),
+        ("level_0", [7, 3, 12], True),
+        ("rownames", [7, 3, 12], True),
+        ("index", [7, 3, 3], False),
+        ("__index_level_0__", [7.5, 3, 12], False),
         ("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 11], False),
         ("n", [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5], False),
         ("floor", range(1, 13), False),  # neither the values alone
@@ -316,9 +332,21 @@ def test_arrays_are_taken_as_they_are():
 )
 def test_ids(make, name, values, is_id):
     values = list(values)
-    frame = make({name: values, "p": [0.5] * len(values)})
+    frame, name = make({name: values, "p": [0.5] * len(values)}), name or "Unnamed: 0"
     assert left_out(encode(frame)[0]) == ({name: "id"} if is_id else {})
     assert left_out(encode(frame, keep=name)[0]) == {}
+
+
+def test_a_saved_index_is_left_out_of_every_container(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(9) / 4})[lambda each: each.x != 1]
+    frame.to_csv(tmp_path / "a.csv")
+    frame.to_excel(tmp_path / "a.xlsx")
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_feather(tmp_path / "a.feather")
+    read = [pd.read_csv(tmp_path / "a.csv"), pl.read_csv(tmp_path / "a.csv"), pl.read_parquet(tmp_path / "a.parquet")]
+    for table in (*tmp_path.iterdir(), *read, pa.Table.from_pandas(frame), frame.reset_index()):
+        with pytest.warns(LeftOutWarning, match=r"Left out: '.+' \(id\)"):
+            assert encode_together({"A": table})[0].names == ("x",)
 
 
 def test_a_counter_that_was_split_is_an_id(make):
@@ -414,7 +442,7 @@ def test_categorical_and_numeric(make):
     encoding, (numbers,) = encode(frame, categorical="code", numeric=["text"])
     assert encoding.feature_names == ("code=1", "code=2", "text")
     assert numbers == [[1, 0, 1], [0, 1, 2], [1, 0, 3], [0, 1, 4]]
-    with pytest.raises(InputError, match=r"column 'text' of A holds 'x' at row 1 .*which is no number"):
+    with pytest.raises(InputError, match=r"column 'text' of A holds 'x' at row 1 .*which is not a number"):
         encode(make({"text": ["1", "x"]}), numeric="text")
     with pytest.raises(InputError, match="column 'text' of A has 1 infinite value, the first at row 1"):
         encode(make({"text": ["1", "inf"]}), numeric="text")
@@ -625,7 +653,7 @@ def test_an_id_that_repeats_does_not_name_rows(make):
     ],
 )
 def test_numbers_and_dates_in_other_forms_are_refused(make, texts):
-    with pytest.raises(InputError, match=r"column 'p' of A looks like .*name it in categorical."):
+    with pytest.raises(InputError, match=r"column 'p' of A looks like .*name the column in categorical or drop."):
         encode(make({"p": texts * 3, "x": [0.5] * 6}))
     assert "p=" + texts[0] in encode(make({"p": texts * 3, "x": [0.5] * 6}), categorical="p")[0].feature_names
 
@@ -730,9 +758,106 @@ def test_text_that_is_numbers_is_read_so_with_a_warning(make, texts):
     assert encode(table, numeric="p")[0].columns[0].kind == "number"
 
 
-@pytest.mark.parametrize("texts", [["00123", "10115", "00123"], ["1_2", "1_3", "1_2"], ["4 m", "5 kg", "4 m"]])
+@pytest.mark.parametrize("texts", [["1_2", "1_3", "1_2"], ["4 m", "5 kg", "4 m"]])
 def test_text_that_only_looks_like_numbers_is_a_category(make, texts):
     assert encode(make({"p": texts}))[0].columns[0].kind == "category"
+
+
+def test_digits_with_leading_zeros_are_codes_in_all_tables_and_that_is_said(make):
+    tables = make({"p": ["007", "008"] * 4}), make({"p": ["7", "8"] * 4})
+    with pytest.warns(
+        FewRatioWarning, match=r"'p' has leading zeros, such as '007'; it is read as text. numeric=\['p'\]"
+    ):
+        assert encode(*tables)[0].features == ("p=007", "p=008", "p=7", "p=8")
+    assert encode(*tables, numeric="p")[1] == [[[7], [8]] * 4] * 2
+    with pytest.warns(FewRatioWarning, match="read as numbers"):
+        assert encode(make({"p": ["007", "7.5"]}))[1] == [[[7], [7.5]]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "others", "found"),
+    [
+        (
+            [f"{hour:02}:15" for hour in range(9)],
+            ["?"],
+            r"9 of its 10 .* times of day, .* other value is '\?' at row 9",
+        ),
+        (
+            [f"{hour:02}:15" for hour in range(9)],
+            ["24:00"],
+            r"other value is '24:00' at row 9",
+        ),
+        ([f"2024-01-0{day}" for day in range(1, 9)], ["unknown"], "8 of its 9 .* dates, .* is 'unknown' at row 8"),
+        ([f"2024-01-0{day}" for day in range(1, 9)], ["2024-02-30"], "are dates, .* is '2024-02-30' at row 8"),
+        ([f"2024-01-0{day}" for day in range(1, 9)], ["1/2/2024"], "looks like dates with the day or month first"),
+        ([f"{n} days" for n in range(9)], ["?"], "are durations, .* is '\\?' at row 9"),
+        ([f"{n}.5" for n in range(9)], ["?"], "are numbers, .* is '\\?' at row 9"),
+        ([f"{n}.5 kg" for n in range(9)], ["?"], "looks like numbers with the unit 'kg'"),
+    ],
+)
+def test_one_cell_does_not_make_measurements_categories(make, tmp_path, texts, others, found):
+    tables = make({"t": [*texts, *others]}), make({"t": texts})
+    with pytest.raises(InputError, match=f"column 't' of A .*{found}.*name the column in categorical or drop"):
+        encode(*tables)
+    assert encode(*tables, categorical="t")[0].columns[0].kind == "category"
+    (tmp_path / "a.csv").write_text("\n".join(["t,x", *(f"{text},0.5" for text in [*texts, *others])]))
+    with pytest.raises(InputError, match=found):
+        encode(tmp_path / "a.csv")
+
+
+def test_texts_are_of_the_same_kind_in_all_tables_as_they_are_in_files(make):
+    days = [f"2024-01-0{day}" for day in range(1, 9)]
+    with pytest.raises(InputError, match=r"'d' of B .* 8 of its 16 .* dates, and the first other value is '20240101'"):
+        encode(make({"d": days}), make({"d": [day.replace("-", "") for day in days]}))
+    with pytest.raises(CollectionError, match=r"'d' holds text in A but numbers in B \(the first text is 'a' at row 0"):
+        encode(make({"d": ["a", "b"] * 4}), make({"d": ["7", "8"] * 4}))
+
+
+def test_points_that_may_divide_thousands_are_not_guessed(make, tmp_path):
+    texts = ["1.250", "980", "12.400", "870"]
+    with pytest.raises(
+        InputError, match=r"points all come before three digits \(such as '1.250' .*numeric=\['p'\] reads"
+    ):
+        encode(make({"p": texts}))
+    assert numbers_of(make({"p": texts}), numeric="p") == [[1.25], [980], [12.4], [870]]
+    with pytest.warns(FewRatioWarning, match="read as numbers"):
+        assert numbers_of(make({"p": ["1.250", "0.980"]})) == [[1.25], [0.98]]
+    # Where commas are decimal marks.
+    (tmp_path / "a.csv").write_text("q;p\n" + "".join(f"1,5;{text}\n" for text in texts))
+    with pytest.raises(InputError, match="points all come before three digits"):
+        encode(tmp_path / "a.csv")
+
+
+def test_commas_before_three_digits_are_not_taken_for_decimal_marks(make, tmp_path):
+    texts = ["1,262", "743", "2,104"]
+    advice = r"numbers with commas .*If the commas divide thousands, .*remove them; if they are decimal marks"
+    with pytest.raises(InputError, match=advice + r".*read_table\(path, decimal=','\)"):
+        encode(make({"p": texts}))
+    with pytest.raises(InputError, match=r"thousands separators .* Remove what is not part of the numbers, or name"):
+        encode(make({"p": [*texts, "1,250.5"]}))
+    # Nor by what reads a file whose columns semicolons divide.
+    (tmp_path / "a.csv").write_text("p;q\n" + "".join(f"{text};1\n" for text in texts))
+    with pytest.raises(InputError, match=advice):
+        encode(tmp_path / "a.csv")
+    assert encode(fewratio.read_table(tmp_path / "a.csv", decimal=","))[1][0][0] == [1.262, 1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "seconds"),
+    [
+        (["2h 5m", "19h", "45 min", "1 d 2 h 3 min 4.5 s"], [7500, 68_400, 2700, 93_784.5]),
+        (["PT20M3S", "P0DT1H0M0.5S", "P1D"], [1203, 3600.5, 86_400]),
+    ],
+)
+def test_durations_with_units_are_read(make, texts, seconds):
+    encoding, (numbers,) = encode(make({"t": texts}))
+    assert encoding.columns[0].kind == "duration"
+    assert [row[0] for row in numbers] == seconds
+
+
+def test_a_minus_of_typographers_is_a_minus(make):
+    with pytest.warns(FewRatioWarning, match="read as numbers"):
+        assert numbers_of(make({"p": ["\u22121.5", "2.5"]})) == [[-1.5], [2.5]]
 
 
 def test_the_arguments_that_messages_know_are_those_of_the_functions():

@@ -32,6 +32,22 @@ def write_label(label: object) -> str:
     return str(label).removesuffix(".0" if whole else " 00:00:00" if not isinstance(label, str) else "")
 
 
+def name_columns(labels: Iterable[object]) -> tuple[str, ...]:
+    """Return the names of columns; those that have none are named by their number, as pandas does.
+
+    Examples
+    --------
+    >>> name_columns(["", "Unnamed: 0", "size"])
+    ('Unnamed: 0.1', 'Unnamed: 0', 'size')
+    """
+    names = list(map(write_label, labels))
+    given = set(names)
+    for place, name in enumerate(names):
+        numbers = (f"Unnamed: {place}{f'.{n}' if n else ''}" for n in range(len(names)))
+        names[place] = name or next(each for each in numbers if each not in given)
+    return tuple(names)
+
+
 def shorten(name: object, length: int = 40) -> str:
     """Cut out the middle of a long name: names of columns and files often differ at their ends."""
     text = str(name)

@@ -23,16 +23,18 @@ from __future__ import annotations
 import datetime
 import re
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.wording import write_count, write_list
 from fewratio.data import arrow as pa
+from fewratio.data.written_forms import advise, find_forms
 from fewratio.errors import FewRatioWarning, InputError, name_parameter
 
 if TYPE_CHECKING:
@@ -61,28 +63,22 @@ _MONTHS = ["january", "february", "march", "april", "may", "june"]
 _MONTHS += ["july", "august", "september", "october", "november", "december"]
 _NAMED_ZONE = re.compile(r".{10}.*\d(?:Z|[+-]\d{2}(?::?\d{2})?)")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([aApP])\.?[mM]\.?)?")
-# As pandas writes it.
-_DURATION = re.compile(r"(-?\d+) days?(?:,? \+?(\d\d?):([0-5]\d):([0-5]\d(?:\.\d+)?))?")
+# As pandas writes it, in text and in JSON (ISO 8601), and as people do: 2h 5min.
+_DURATIONS = [
+    re.compile(form)
+    for form in (
+        r"(-?\d+) days?(?:,? \+?(\d\d?):([0-5]\d):([0-5]\d(?:\.\d+)?))?",
+        r"P(?=.)(?:(-?\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+        r"(?=.*(?:h|min))(?:(\d+) ?d )?(?:(\d+) ?h)?(?: ?(\d+) ?m(?:in)?)?(?: ?(\d+(?:\.\d+)?) ?s)?",
+    )
+]
 # The seconds of a unit of durations, each for those that have two of it or more.
 _DURATION_UNITS = {"years": 365.25 * DAY_SECONDS, "days": DAY_SECONDS, "h": 3600, "min": 60}
-_CATEGORICAL = name_parameter("categorical", "")
-# How people write numbers and dates that no program reads without being told.
-_FORMATTED = {
-    "decimal commas": re.compile(r"[-+]?\d*,?\d+(?:[eE][-+]?\d+)?"),
-    "numbers with separators, signs or units": re.compile(
-        r"[-+]?[$€£]?\s?\d{1,3}(?:[,' ]?\d{3})*(?:\.\d+)?\s?[%$€£]"
-        r"|[-+]?[$€£]\s?\d[\d,' ]*(?:\.\d+)?|[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
-    ),
-    "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
-    "dates with a weekday or a year of two digits": re.compile(
-        r"(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? .*\d{4}.*"
-        r"|\d{1,2}([ ./-])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\1\d{2}(?: .*)?)"
-    ),
-}
-# A number and letters, such as 16.99 kg; categories are called so, too, but not all by the same letters.
-_WITH_UNIT = re.compile(r"[-+]?\d+(?:\.\d+)?\s?([^\W\d_]+(?:[/^²³][^\W_]*)*)")
-# Digits that begin with zeros are a code, such as that of a postal district.
-_PADDED = re.compile(r"0\d+")
+# Digits of which some begin with zeros are codes, such as those of postal districts.
+_DIGITS, _PADDED = re.compile(r"\d+"), re.compile(r"0\d+")
+_MAY_BE_READ = re.compile(r"\d|nan|inf", re.IGNORECASE)
+# A point before three digits, which may divide thousands.
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
 
 
 class ColumnValues(NamedTuple):
@@ -136,10 +132,10 @@ class ColumnValues(NamedTuple):
             read = list(map(READERS.get(kind, _read_number), self.texts))
             if None in read:
                 wrong = [code for code, number in enumerate(read) if number is None]
-                found = f"{self.name} holds {self.find_text(wrong)} (counting from 0), which is no {kind}"
+                found = f"{self.name} holds {self.find_text(wrong)} (counting from 0), which is not a {kind}"
                 raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
             numbers = np.array([*read, np.nan], dtype=np.float64)[self.codes]
-        elif self.kind not in ((MISSING, kind) if kind in READERS else (MISSING, NUMBER, BOOLEAN)):
+        elif self.kind not in ((MISSING, kind) if kind in (DATE, TIME, DURATION) else (MISSING, NUMBER, BOOLEAN)):
             held = PLURALS.get(self.kind, self.kind)
             raise InputError(f"{self.name} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
         infinite = np.isinf(numbers)
@@ -171,24 +167,12 @@ class ColumnValues(NamedTuple):
             return str(bool(number))
         return str(int(number)) if float(number).is_integer() else repr(number)
 
-    def check_not_almost_numbers(self) -> None:
-        """Raise if what seems to be text are numbers but for some cells, or numbers or dates in another form."""
-        others, n_texts = [text for text in self.texts if not is_number(text)], len(self.texts)
-        n_numbers = n_texts - len(others)
-        forms = [form for form, pattern in _FORMATTED.items() if others and all(map(pattern.fullmatch, others))]
-        units = {found and found[1] for found in map(_WITH_UNIT.fullmatch, others)}
-        if len(others) > 1 and len(units) == 1 and None not in units:
-            forms.append(f"numbers with the unit {units.pop()!r}")
-        if forms:
-            what = f"{self.name} looks like {forms[0]} (such as {self.find_text()}, counting from 0)"
-            how = f" ({name_parameter('decimal', ',')} reads decimal commas)" if "commas" in forms[0] else ""
-            advice = f"Convert it to numbers or dates{how}, drop the column, or name it in {_CATEGORICAL}"
-            raise InputError(f"{what}; numbers are written as 1366.8 and dates as 2024-01-31. {advice}.")
-        if n_texts > n_numbers > n_texts / 2:
-            what = f"{self.name} holds text, but {n_numbers} of its {n_texts} different values are numbers"
-            other = f"the first other value is {self.find_text()} (counting from 0)"
-            advice = f"Correct or drop those rows, or name the column in {_CATEGORICAL}"
-            raise InputError(f"{what}, and {other}; a column must hold numbers or categories. {advice}.")
+    @property
+    def kind_as_read(self) -> str:
+        """The kind; of text, what all of it can be read as."""
+        if self.kind != TEXT:
+            return self.kind
+        return next((kind for kind, read in READERS.items() if None not in map(read, self.texts)), TEXT)
 
 
 def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> ColumnValues:
@@ -236,15 +220,10 @@ def is_number(text: str) -> bool:
     return _read_number(text) is not None
 
 
-def are_numbers(columns: Sequence[ColumnValues]) -> bool:
-    """Whether all texts of a column of several tables are numbers, and no codes such as 00123."""
-    return all(is_number(text) and not _PADDED.fullmatch(text) for values in columns for text in values.texts)
-
-
 def _read_number(text: str) -> float | None:
     try:
-        # Python reads 1_2 as 12.
-        return None if "_" in text else float(text)
+        # Python reads 1_2 as 12, and not the minus of typographers.
+        return None if "_" in text else float(text.replace("\u2212", "-"))
     except ValueError:
         return None
 
@@ -345,15 +324,15 @@ def _read_time(text: str) -> float | None:
 
 
 def _read_duration(text: str) -> float | None:
-    """Return a duration as pandas writes it, such as "2 days 01:30:00", in seconds."""
-    found = _DURATION.fullmatch(text)
+    """Return a duration, such as "2 days 01:30:00", "P2DT1H30M" or "1h 30min", in seconds."""
+    found = next(filter(None, (form.fullmatch(text) for form in _DURATIONS)), None)
     if found is None:
         return None
-    return int(found[1]) * DAY_SECONDS + sum(float(found[2 + i] or 0) * 60 ** (2 - i) for i in range(3))
+    return int(found[1] or 0) * DAY_SECONDS + sum(float(found[2 + i] or 0) * 60 ** (2 - i) for i in range(3))
 
 
 # How texts of a kind are read; None is returned for others.
-READERS = {DATE: read_days, TIME: _read_time, DURATION: _read_duration}
+READERS = {DATE: read_days, TIME: _read_time, DURATION: _read_duration, NUMBER: _read_number}
 # How numbers of a kind are written, with so many digits.
 WRITERS = {TIME: write_time, DURATION: write_duration}
 
@@ -385,13 +364,70 @@ def warn_of_booleans(columns: Sequence[ColumnValues]) -> None:
         _warn_of_kinds(columns[0].label, found, "True counts as 1 and False as 0")
 
 
-def warn_of_text_numbers(columns: Sequence[ColumnValues]) -> None:
-    """Warn of a column of text that is read as numbers."""
-    text = next(values for values in columns if values.kind == TEXT)
-    label = str(text.label)
-    use = name_parameter("categorical", label, f"categorical=[{label!r}]")
-    found = f"holds text in {text.table}, of which every value is a number, such as {text.texts[0]!r}"
-    _warn_of_kinds(text.label, found, "it is read as numbers", f"For categories or names, choose {use}")
+def read_text_kind(columns: Sequence[ColumnValues]) -> str:
+    """Return what the texts of a column of several tables can all be read as, and warn where they may be names.
+
+    A column is refused if most of its different texts are numbers, dates or times, but not all of one kind, or in a
+    form that is not read.
+    """
+    texts = list(dict.fromkeys(text for values in columns for text in values.texts))
+    label = str(columns[0].label)
+    if all(map(_DIGITS.fullmatch, texts)) and any(map(_PADDED.fullmatch, texts)):
+        use = name_parameter("numeric", label, f"numeric={[label]!r}")
+        found = f"has leading zeros, such as {next(filter(_PADDED.fullmatch, texts))!r}"
+        _warn_of_kinds(columns[0].label, found, "it is read as text", f"{use} makes numbers of it")
+        return TEXT
+    held = [text for text in texts if len(text) <= _LONGEST_CELL and _MAY_BE_READ.search(text)]
+    if 2 * len(held) <= len(texts):
+        return TEXT
+    kinds = {text: kind for text in held for kind, read in READERS.items() if read(text) is not None}
+    if len(kinds) == len(texts) and len(set(kinds.values())) == 1:
+        if kinds[texts[0]] == NUMBER:
+            _check_points(columns, texts)
+            use = name_parameter("categorical", label, f"categorical={[label]!r}")
+            found = f"holds text in {columns[0].table}, of which every value is a number, such as {texts[0]!r}"
+            _warn_of_kinds(label, found, "it is read as numbers", f"For categories or names, choose {use}")
+        return kinds[texts[0]]
+    forms = {text: form for text, form in find_forms(held).items() if text not in kinds}
+    if 2 * len(kinds | forms) > len(texts):
+        _refuse_text(columns, {text: PLURALS[kind] for text, kind in kinds.items()}, forms, texts)
+    return TEXT
+
+
+def _refuse_text(
+    columns: Sequence[ColumnValues], read: dict[str, str], forms: dict[str, str], texts: Sequence[str]
+) -> NoReturn:
+    """Refuse a column of texts most of which are numbers, dates or times, by the kinds and forms of its texts."""
+    main, n_main = Counter((read | forms).values()).most_common(1)[0]
+    others = [text for text in texts if read.get(text) != main]
+    way_out = f"or name the column in {name_parameter('categorical', '')} or {name_parameter('drop', '')}"
+    if main in forms.values() or forms.keys() >= set(others):
+        form = main if main in forms.values() else forms[others[0]]
+        name, where = _find_first(columns, (text for text in texts if forms.get(text) == form))
+        needed, advice = advise(form)
+        raise InputError(f"{name} looks like {form} (such as {where}, counting from 0); {needed}. {advice}, {way_out}.")
+    name, where = _find_first(columns, others)
+    found = f"{name} holds text, but {n_main} of its {len(texts)} different values are {main}"
+    found += f", and the first other value is {where} (counting from 0)"
+    raise InputError(f"{found}; a column must hold values of one kind. Correct or empty such cells, {way_out}.")
+
+
+def _check_points(columns: Sequence[ColumnValues], texts: Sequence[str]) -> None:
+    """Raise if points within texts that are numbers may divide thousands."""
+    pointed = [text for text in texts if "." in text]
+    if pointed and all(map(_THOUSANDS.fullmatch, pointed)):
+        name, where = _find_first(columns, pointed)
+        found = f"{name} is text whose points all come before three digits (such as {where}, counting from 0)"
+        use = name_parameter("numeric", str(columns[0].label), f"numeric={[columns[0].label]!r}")
+        advice = f"Remove them if they divide thousands; {use} reads them as decimal points"
+        raise InputError(f"{found}; a point must be a decimal mark. {advice}.")
+
+
+def _find_first(columns: Sequence[ColumnValues], texts: Iterable[str]) -> tuple[str, str]:
+    """Return what messages call the first column that holds one of some texts, and where that is."""
+    wanted = set(texts)
+    values = next(values for values in columns if not wanted.isdisjoint(values.texts))
+    return values.name, values.find_text([place for place, text in enumerate(values.texts) if text in wanted])
 
 
 def _warn_of_kinds(

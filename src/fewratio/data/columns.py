@@ -25,17 +25,15 @@ from fewratio.data.column_kinds import (
     MISSING,
     NUMBER,
     PLURALS,
-    READERS,
     TEXT,
     TIME,
     WRITERS,
     ColumnValues,
-    are_numbers,
     check_numbers,
     find_zone,
+    read_text_kind,
     unify_booleans,
     warn_of_booleans,
-    warn_of_text_numbers,
     write_days,
     write_duration,
 )
@@ -53,12 +51,13 @@ _MOST_DECIMALS, _LARGE = 6, 1e15
 _HOUR = 2 * math.pi / 24
 # In fewer rows all texts may differ by chance.
 _LEAST_DIFFERENT = 8
-# Names of whole numbers that may name rows, and of those that may only count them (pandas writes an index as
-# "Unnamed: 0").
+# Names of whole numbers that may name rows, of an index that a program saved (of which rows may be gone), and of those
+# that may only count rows.
 ID_NAME = re.compile(r"(?:^|[^A-Za-z])(?i:id|key|uuid|guid)$|(?<=[a-z])(?:Id|ID|Key)$")
+INDEX_NAME = re.compile(r"(?i)unnamed: [\d.]+|index|__index_level_\d+__|level_\d+|row[ _.]?names?|\.\.\.\d+")
 COUNT_NAME = re.compile(
-    r"(?i)(?:row|rownames|obs|observation|case|record|line|seq|sequence)?[ _.]?(?:index|number|num|no|nr|id|key)?\.?"
-    r"|#|i|n|t|step|time|unnamed: \d+"
+    r"(?i)(?:row|obs|observation|case|record|line|seq|sequence)?[ _.]?(?:index|number|num|no|nr|id|key)?\.?"
+    r"|#|i|n|t|step|time"
 )
 
 
@@ -366,15 +365,14 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
     unknown = [kind for kind in held if kind not in (*PLURALS, TEXT)]
     if not held or unknown:
         return unknown[0] if unknown else EMPTY
-    for kind, read in READERS.items():
-        if held.keys() <= {TEXT, kind} and all(read(text) is not None for each in found for text in each.texts):
-            return kind
-    if TEXT in held and held.keys() <= {TEXT, NUMBER} and are_numbers(found):
-        warn_of_text_numbers(found)
-        return NUMBER
-    for values in found:
-        if values.kind == TEXT:
-            values.check_not_almost_numbers()
+    texts = [values for values in found if values.kind == TEXT]
+    text_kind = read_text_kind(texts) if texts else TEXT
+    if text_kind != TEXT and held.keys() <= {TEXT, text_kind}:
+        return text_kind
+    if held.keys() == {TEXT}:
+        # What text files would hold; codes with leading zeros are numbers in all tables.
+        read = {values.kind_as_read: values for values in texts}
+        held = read if len(read) > 1 else held
     if len(held) > 1 and held.keys() != {TEXT, CATEGORY}:
         parts = [f"{PLURALS.get(kind, kind)} in {values.table}" for kind, values in held.items()]
         cell = f" (the first text is {held[TEXT].find_text()}, counting from 0)" if TEXT in held else ""
@@ -428,7 +426,7 @@ def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
     # A gap is not equal to itself.
     if not (pooled == np.floor(pooled)).all():
         return False
-    if ID_NAME.search(label) is not None:
+    if ID_NAME.search(label) or INDEX_NAME.fullmatch(label):
         return all(map(are_different, tables))
     if COUNT_NAME.fullmatch(label) is None:
         return False

@@ -8,7 +8,7 @@ import numpy as np
 from fewratio.core.shapes import Numbers
 from fewratio.core.wording import quote_list, write_count
 from fewratio.data.column_kinds import CATEGORY, DATE, NUMBER, TEXT, ColumnValues, find_zone, read_days
-from fewratio.data.columns import COUNT_NAME, ID_NAME
+from fewratio.data.columns import COUNT_NAME, ID_NAME, INDEX_NAME
 from fewratio.data.raw_table import RawTable, align_labels, as_raw
 from fewratio.errors import InputError, ParameterError, name_parameter
 
@@ -45,7 +45,7 @@ def _read_names(label: str, values: ColumnValues) -> set[str]:
             return set()
         if (np.diff(ordered) == 1).all():
             # They may count the rows, or be a measurement on a grid.
-            counts = ordered[0] in (0, 1) and COUNT_NAME.fullmatch(label)
+            counts = ordered[0] in (0, 1) and (COUNT_NAME.fullmatch(label) or INDEX_NAME.fullmatch(label))
             if counts or not ID_NAME.search(label):
                 return set()
     elif values.kind not in (TEXT, CATEGORY, DATE):

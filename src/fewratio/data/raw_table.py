@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
-from fewratio.core.wording import quote_list, write_count, write_label
+from fewratio.core.wording import name_columns, quote_list, write_count, write_label
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import (
     NUMBER,
@@ -352,7 +352,7 @@ def open_frame(X: Any, name: str) -> nw.DataFrame[Any] | None:
 
 def _read_labels(columns: Sequence[Any], name: str) -> tuple[tuple[str, ...], bool]:
     """Return the labels of a frame as texts, and whether they are names: pandas numbers columns that have none."""
-    texts = tuple(map(write_label, columns))
+    texts = name_columns(columns)
     if len(set(texts)) < len(texts):
         first, second = next(
             (one, other)
@@ -372,7 +372,7 @@ def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True) -> RawTabl
     """
     check_shape(table.shape, name)
     table = decode_numbers(table)
-    labels, kinds = tuple(table.column_names), set(table.schema.types)
+    labels, kinds = name_columns(table.column_names), set(table.schema.types)
     if not all(map(is_number_type, kinds)) or (len(kinds) > 1 and pa.float32() in kinds):
         return RawTable(name, labels, is_named, table)
     array = np.empty(table.shape, np.float32 if pa.float32() in kinds else np.float64)

@@ -11,9 +11,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from fewratio.core.wording import quote_list, write_count
+from fewratio.core.wording import name_columns, quote_list, write_count
 from fewratio.data import arrow as pa
-from fewratio.data.column_kinds import is_number
+from fewratio.data.written_forms import has_decimal_comma
 from fewratio.errors import name_parameter
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -239,7 +239,7 @@ def read_first_lines(path: Path, separator: str) -> FirstLines:
     for mark, name in _SEPARATOR_NAMES.items():
         if mark != separator and separator not in header and mark in header and mark in row:
             divided = f"divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}"
-            has_commas = any("," in value and is_number(value.replace(",", ".", 1)) for value in row.split(mark))
+            has_commas = any(map(has_decimal_comma, mark.join(separator.join(each) for each in found).split(mark)))
             advice = f"give {name_parameter('separator', mark)}"
             advice += f" and {name_parameter('decimal', ',')}" if has_commas else ""
             raise OtherSeparator(f"its columns are {divided}; {advice}", mark, "," if has_commas else ".")
@@ -264,10 +264,10 @@ def _read_header(
 
 
 def complete_names(names: Sequence[str]) -> list[str]:
-    """Give columns without a name their number as one; raise ``ValueError`` if several share a name."""
+    """Give columns without a name one, as pandas does; raise ``ValueError`` if several share a name."""
     if len(names) > _MOST_COLUMNS:
         raise ValueError(f"it has {len(names):,} columns, more than the {_MOST_COLUMNS:,} that can be read; take fewer")
-    result = [name or f"column {number}" for number, name in enumerate(names, start=1)]
+    result = list(name_columns(names))
     repeated = [name for name, count in Counter(result).items() if count > 1]
     if repeated:
         raise ValueError(f"several columns have the name {quote_list(repeated)}")

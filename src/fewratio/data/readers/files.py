@@ -216,7 +216,7 @@ def read_columns(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
             # Readers trust offsets and texts; a damaged file would be read beyond its end.
             table.validate(full=True)
             return table.rename_columns(complete_names(table.column_names))
-        with _open_text(file, as_text) as (path, layout):
+        with _open_text(file) as (path, layout):
             marks = layout.separator, layout.decimal
             return read_csv(path, *marks, as_text, header=layout.header, padded=layout.padded)
 
@@ -288,7 +288,7 @@ def _inspect(file: TableFile, path: Path) -> _Inspected:
     return _Inspected(Layout(separator, decimal, header, encoding), lines, guess, padded)
 
 
-def _warn_of_layout(file: TableFile, found: _Inspected, is_header: bool, as_text: Sequence[str] = ()) -> None:
+def _warn_of_layout(file: TableFile, found: _Inspected, is_header: bool) -> None:
     """Say what was assumed of a file that could be otherwise, and which option changes it."""
     if found.layout.encoding == WINDOWS:
         _warn(f"{file} is not UTF-8; it is read as Windows-1252 (Latin-1). If letters look wrong, save it as UTF-8.")
@@ -298,10 +298,6 @@ def _warn_of_layout(file: TableFile, found: _Inspected, is_header: bool, as_text
         option = name_parameter("header", other, f"header={other}")
         first = f"the first line of {file} ({write_list(found.lines.names, 3)})"
         _warn(f"{first} is read as {what}{why}. {option} changes that.")
-    if padded := [name for name in found.name_padded(is_header) if name not in as_text]:
-        option = name_parameter("numeric", ",".join(padded), f"numeric={padded}")
-        text = f"column {quote_list(padded)} of {file} has leading zeros and is read as text"
-        _warn(f"{text}. {option} makes numbers of it.")
 
 
 def _warn(message: str) -> None:
@@ -309,14 +305,14 @@ def _warn(message: str) -> None:
 
 
 @contextmanager
-def _open_text(file: TableFile, as_text: Sequence[str] = ()) -> Iterator[tuple[Path, Layout]]:
+def _open_text(file: TableFile) -> Iterator[tuple[Path, Layout]]:
     """Give a path at which the text of a file is plain UTF-8 and can be read several times, and its layout."""
     with _unpack(file.path) as path:
         layout = file.layout
         if layout is None:
             found = _inspect(file, path)
             layout = found.settle(found.layout.header)
-            _warn_of_layout(file, found, layout.header, as_text)
+            _warn_of_layout(file, found, layout.header)
         with as_utf8(path, layout.encoding) as text:
             yield text, layout
 

@@ -1,0 +1,116 @@
+"""Quantities and dates in forms that people write, and that no program reads without being told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from fewratio.errors import name_parameter
+
+_DATES = {
+    "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
+    "dates with a weekday or a year of two digits": re.compile(
+        r"(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? .*\d{4}.*"
+        r"|\d{1,2}([ ./-])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\1\d{2}(?: .*)?)"
+    ),
+}
+# A number does not begin with zeros before other digits: those are codes.
+_SEPARATORS = r",.'\u2019 \u00a0\u202f"
+_NUMBER = rf"(?:[1-9]\d{{0,2}}(?:[{_SEPARATORS}]\d{{3}})+|0|[1-9]\d*|(?=[.,]\d))(?:[.,]\d+)?(?:[eE][-+]?\d+)?"
+_UNIT = r"(?:[^\W\d_]{1,4}\.? )?(?:[°%‰$€£¥₹'\"′″]|°?[^\W\d_]+\.?)(?:[/^·*][^\W_]*)*"
+# Letters before a number make it a code (sensor_12, Q1 2024, Room 7), unless they name a currency.
+_CURRENCY = r"[A-Z]{0,2}[$€£¥₹]|(?:USD|EUR|GBP|JPY|CHF|CNY|INR) |[A-Z]{3} (?=\d+[.,]\d)|"
+_QUANTITY = re.compile(
+    rf"(?P<sign>[<>≤≥=~≈±+\u2212\u2013(-]*)\s?(?P<currency>{_CURRENCY})\s?[-+\u2212]?(?P<number>{_NUMBER})"
+    rf"(?:\s?(?:±|\+/?-)\s?{_NUMBER})?(?P<unit>\s?/\s?\d+|:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?"
+    rf"|\s?{_UNIT}(?:\s?{_NUMBER}\s?{_UNIT})?|)\)?"
+)
+_VAGUE = set("<>≤≥=~≈")
+# Groups of digits of equal length may be a code, such as a number of a telephone.
+_GROUPED = re.compile(r"\d{1,3}(?:[ .\u00a0\u202f]\d{3})+")
+_DECIMAL_COMMA = re.compile(r"0?,\d+|.*[.'\u2019 ]\d*,\d+|\d+,(?!\d{3}(?!\d))\d+(?:[eE].*)?|\d{4,},\d+")
+# So many different numbers are measured, not bounds of categories such as <18 and >65.
+_MANY = 8
+DECIMAL_COMMAS, EITHER_COMMAS = "decimal commas", "numbers with commas"
+_TIMES = "durations, or times of day beyond 24 hours"
+
+
+def find_forms(texts: Collection[str]) -> dict[str, str]:
+    """Find the texts of a column that write dates or quantities in a form that is not read, and name their forms.
+
+    Texts are quantities, not codes or categories, if they have one unit, or few and decimals. With neither unit nor
+    separator nor decimals (<42), they need many different numbers.
+
+    Examples
+    --------
+    >>> find_forms(["16.99 kg", "17.5 kg"])
+    {'16.99 kg': "numbers with the unit 'kg'", '17.5 kg': "numbers with the unit 'kg'"}
+    >>> find_forms(["<=50K", ">50K"]), find_forms(["sensor_12", "sensor_13"]), find_forms(["12A", "7B", "12C"])
+    ({}, {}, {})
+    """
+    forms = {text: form for text in texts for form, pattern in _DATES.items() if pattern.fullmatch(text)}
+    found = {text: match for text in texts if text not in forms and (match := _QUANTITY.fullmatch(text))}
+    if len({sum(map(str.isdigit, text)) for text in texts}) == 1:
+        found = {text: match for text, match in found.items() if not _GROUPED.fullmatch(text)}
+    shapes = {text: _find_shape(match) for text, match in found.items()}
+    units, numbers = {*shapes.values()} - {""}, {match["number"] for match in found.values()}
+    exact = {text: match["number"] for text, match in found.items() if not _VAGUE & {*match["sign"]}}
+    has_marks = [bool(re.search(f"[{_SEPARATORS}]", number)) for number in exact.values()]
+    is_sure = any(has_marks) or any(shapes[text] for text in exact) or len(numbers) >= _MANY
+    of_one_unit = len(units) <= 1 and is_sure and (len(numbers) > 1 or not units)
+    if of_one_unit or (any(has_marks) and 2 * len(units) <= len(numbers)):
+        form = _name_form(units, [match["number"] for match in found.values()])
+        forms |= dict.fromkeys(found, form)
+    return forms
+
+
+def advise(form: str) -> tuple[str, str]:
+    """Return how values of a form must be written instead, and what to do."""
+    if form.startswith("dates"):
+        return "dates have the year first or the month as a word, as in 2024-01-31", "Rewrite the dates"
+    if form == _TIMES:
+        return "times of day end at 23:59, and durations have units, as in 35h 12min", "Rewrite the values"
+    read = name_parameter("decimal", ",", "read_table(path, decimal=',')")
+    points = f"replace the commas by points (in text files, {read} does so)"
+    if form == DECIMAL_COMMAS:
+        return "numbers have decimal points, as in 1366.8", points[0].upper() + points[1:]
+    if form == EITHER_COMMAS:
+        thousands = "If the commas divide thousands, as is likely where three digits follow each, remove them"
+        return "numbers are written as 1366.8", f"{thousands}; if they are decimal marks, {points}"
+    return (
+        "numbers have no units, signs or thousands separators, as in 1366.8",
+        "Remove what is not part of the numbers",
+    )
+
+
+def has_decimal_comma(number: str) -> bool:
+    """Whether a comma within a number cannot be a thousands separator.
+
+    Examples
+    --------
+    >>> [number for number in ("1,5", "0,125", "1.250,5", "1,250", "1,250.5") if has_decimal_comma(number)]
+    ['1,5', '0,125', '1.250,5']
+    """
+    return _DECIMAL_COMMA.fullmatch(number.lstrip("+-")) is not None
+
+
+def _find_shape(match: re.Match[str]) -> str:
+    """Return what is beside the numbers of a quantity: the unit, with what a number is divided by."""
+    unit = match["unit"].strip()
+    if not unit.startswith("/"):
+        unit = ":" if unit.startswith(":") else re.sub(r"(?<![/^\w])[\d.,]+", "0", unit)
+    return match["currency"].strip() + unit
+
+
+def _name_form(units: Collection[str], numbers: Collection[str]) -> str:
+    if ":" in units:
+        return _TIMES
+    if len(units) == 1:
+        return f"numbers with the unit {next(iter(units))!r}"
+    commas = [number for number in numbers if "," in number]
+    if units or not commas:
+        return "numbers with separators, signs or units"
+    if any(map(has_decimal_comma, commas)):
+        return DECIMAL_COMMAS
+    is_plain = all(re.fullmatch(r"\d+,\d{3}", number) for number in commas)
+    return EITHER_COMMAS if is_plain else "numbers with thousands separators"

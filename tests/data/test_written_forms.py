@@ -1,0 +1,96 @@
+"""Quantities that people write are found; codes, names and categories that hold digits are not."""
+
+import numpy as np
+import pytest
+
+from fewratio.data.written_forms import find_forms
+
+QUANTITIES = {
+    "unit": "{x}°C",
+    "unit of two words": "{x} Mio. €",
+    "abbreviation": "{x} Mio.",
+    "divided": "{x} µg/m³",
+    "per": "{x} l/100km",
+    "currency before": "USD {x}",
+    "another currency": "NOK {x}",
+    "sign of a currency": "¥{n}",
+    "dollars": "US$ {n}",
+    "percentage": "{n} %",
+    "negative": "({x})",
+    "about": "~{n}",
+    "less": "<{n}",
+    "at least": "≥{n}",
+    "with an error": "{x} ± 0.2",
+    "of five": "{x}/5",
+    "of ten": "{n}/10",
+    "beyond a day": "{late}:12:07",
+    "hours or minutes": "{late}:30",
+    "feet and inches": "{n}'11\"",
+    "thousands": "{n},262",
+    "thousands by blanks": "{n} 262",
+    "thousands by points": "{n}.262.100",
+    "thousands by apostrophes": "{n}\u2019262",
+    "date": "{day}.01.2024",
+}
+CODES = {
+    "underscore": "sensor_{n}",
+    "hyphen": "A-{n}",
+    "padded": "SKU-{n:04}",
+    "padded after a blank": "SKU {n:04}",
+    "word": "Room {n}",
+    "postal code": "{n}123-4567",
+    "British postal code": "SW{n} 1AA",
+    "telephone": "+49 30 12345{n}",
+    "telephone in brackets": "(030) 12345{n}",
+    "telephone in groups": "612 345 1{late}",
+    "version": "1.{n}.3",
+    "version with a letter": "v1.{n}",
+    "quarter": "Q1 20{late}",
+    "year first": "20{late}-Q1",
+    "season": "20{late}/{n}",
+    "range": "{n}-{late}",
+    "address": "192.168.0.{n}",
+    "book": "978-3-16-{n:06}-0",
+    "number sign": "#{n}",
+    "abbreviated word": "No. {n}",
+    "sentence": "{n} of the best rooms",
+}
+
+
+def write(form):
+    rng = np.random.default_rng(0)
+    return [
+        form.format(n=n, x=f"{n}.{n % 9 + 1}", late=24 + n, day=n % 28 + 1) for n in rng.integers(1, 70, 12).tolist()
+    ]
+
+
+@pytest.mark.parametrize("form", QUANTITIES.values(), ids=QUANTITIES)
+def test_quantities_are_found(form):
+    assert find_forms(write(form)).keys() == {*write(form)}
+
+
+@pytest.mark.parametrize("form", CODES.values(), ids=CODES)
+def test_codes_are_not(form):
+    assert find_forms(write(form)) == {}
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_measured"),
+    [
+        (["<=50K", ">50K"], False),
+        (["<18", "18-65", ">65"], False),
+        (["<18 years", "18-65 years", ">65 years"], False),
+        (["12A", "12B", "13A", "14C", "2D", "30F"], False),
+        (["1st", "2nd", "3rd", "4th", "5th"], False),
+        (["1012 AB", "1013 XY", "1015 GH"], False),
+        (["3 Oak Street", "4 Elm Street", "12 Main Street", "9 Oak Street"], False),
+        (["4 m", "5 kg"], False),
+        (["ISO 9001", "ISO 14001"], False),
+        (["8.7M", "201k", "19M", "3.3M"], True),
+        (["1.5 kg", "300 g", "2.5 kg", "120 g"], True),
+        (["EUR 4", "EUR 12"], True),
+        (["<0.1", "3.5", "2"], True),
+    ],
+)
+def test_few_units_with_decimals_are_measured_and_bounds_of_categories_are_not(texts, is_measured):
+    assert bool(find_forms(texts)) == is_measured
