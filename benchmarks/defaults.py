@@ -4,9 +4,11 @@ The ways: the default with sources; the same with one unit for all columns, and 
 sources; the closed form alone. `rescaled` multiplies columns by exp(N(0, 2)) first, which only a common unit sees.
 One JSON line per family, split, number of sources, rows per sample, with the errors (Eq. 8) of all pairs for each way.
 `--gaps` prints in how many cells the default is within 0.01, or two paired standard errors, of the best way.
+`--one-row` measures factors of the network's log-ratio at one row per sample without sources: J by family and in all.
 
     python benchmarks/defaults.py --jobs 16 > results/benchmarks/defaults.jsonl
     python benchmarks/defaults.py --gaps
+    python benchmarks/defaults.py --one-row > results/benchmarks/one_row.jsonl
 """
 
 import argparse
@@ -14,6 +16,7 @@ import json
 import sys
 import warnings
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,12 +27,14 @@ import torch
 
 from everyday.families import FAMILIES, split_family
 from fewratio import AutoRatioEstimator, Collection, DiscriminantRatioEstimator
+from fewratio.estimators.mixtures import auto
 from fewratio_bench.records import circumstances
 
 RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "defaults.jsonl"
 SIZES, ALL = (1, 3, 5, 10, 30), 1000
 DEFAULT, COMMON, COLUMNS, WITHOUT, CLOSED_FORM = "default", "common unit", "column units", "no sources", "closed form"
 _N_PAIRS, _N_QUERY = 16, 50
+FACTORS = (1.0, 1.5, 2.0, 3.0)
 
 Pair = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -80,6 +85,41 @@ def cell_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]
             known = {"family": family, "split": split, "n_sources": len(collection), "is_all": n_sources == ALL}
             found.append(known | {"rescaled": rescaled, "n_support": size, "errors": errors})
     return found
+
+
+def one_row_records(families: list[str], splits: range) -> Iterator[dict[str, Any]]:
+    """Give J with one row per sample and no sources, for each factor of the network's log-ratio."""
+    warnings.simplefilter("ignore")
+    of_families = []
+    for family in families:
+        errors = []
+        for split in splits:
+            for pair in draw_pairs(split_family(family, split)[1], 1, np.random.default_rng([split, 1])):
+                with_factors = []
+                for factor in FACTORS:
+                    auto._SHARPER = factor
+                    with_factors.append(error(AutoRatioEstimator(random_state=0), pair))
+                errors.append(with_factors)
+        of_families.append(np.mean(errors, axis=0))
+        yield one_row_record(family, errors)
+    yield one_row_record("all", of_families)
+
+
+def one_row_record(family: str, errors: Any) -> dict[str, Any]:
+    """Give the mean of each factor, and the standard error of its difference from none."""
+    apart = np.subtract(errors, np.array(errors)[:, :1])
+    of_apart = apart.std(0, ddof=1) / len(apart) ** 0.5
+    found = {
+        f"J at factor {factor:g}": round(float(J), 4) for factor, J in zip(FACTORS, np.mean(errors, 0), strict=True)
+    }
+    return (
+        {"family": family, "n": len(apart)}
+        | found
+        | {
+            f"error of {factor:g} less 1": round(float(each), 4)
+            for factor, each in zip(FACTORS[1:], of_apart[1:], strict=True)
+        }
+    )
 
 
 def print_gaps() -> None:
@@ -136,10 +176,15 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--gaps", action="store_true", help="print how far behind the default is by the records")
+    parser.add_argument("--one-row", action="store_true", help="measure factors at one row per sample, no sources")
     args = parser.parse_args()
     if args.gaps:
         return print_gaps()
     splits = range(args.first, args.first + args.splits)
+    if args.one_row:
+        for record in one_row_records(args.families, splits):
+            sys.stdout.write(json.dumps(record | circumstances()) + "\n")
+        return None
     tasks = product(splits, args.families, args.sources)
     parallel = joblib.Parallel(args.jobs, return_as="generator_unordered")
     where = circumstances(torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""The closed-form learner: regret and coverage on Gaussians of which the truth is known, speed and memory.
+"""The closed-form learner: regret on Gaussians of which the truth is known, speed and memory.
 
 All of it, or some parts by name; each measurement is one JSON line. "gpu" gives none where there is no GPU.
 Speed is that of `--threads` threads, the median of `--rounds`; what is compared is interleaved. Peak memory is
@@ -25,8 +25,6 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from fewratio import Collection, DiscriminantRatioEstimator
-from fewratio.core.true_ratio import gaussian_relative_ratio
-from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.estimators.networks import Pair
 from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio_bench.evaluate import judge_values
@@ -34,9 +32,6 @@ from fewratio_bench.methods.closed_form import closed_form_values
 from fewratio_bench.problems import ISOLET, MNIST_R, SYNTHETIC
 from fewratio_bench.records import circumstances
 
-SIZES = (1, 3, 5, 10, 30)
-# Variances of datasets' means in ten columns: from 0.8 down, half as large each time.
-LAM = 0.8 / 2.0 ** np.arange(10)
 SOURCES = ("Mnist-r", "Isolet", "1000 x 100 x 50")
 Record = dict[str, Any]
 
@@ -53,46 +48,6 @@ def regret(args: argparse.Namespace) -> Iterator[Record]:
         found.append(evaluation.metrics(judge_values(support, query, evaluation.episode, 0.5))["regret"])
     error = float(np.std(found, ddof=1) / np.sqrt(len(found))) if len(found) > 1 else None
     yield {"splits": args.splits, "regret": float(np.mean(found)), "standard_error": error, "largest": max(found)}
-
-
-def coverage(args: argparse.Namespace) -> Iterator[Record]:
-    """How often 90 per cent intervals hold at new rows of both datasets, and how wide they are."""
-    families: dict[str, Callable[[int, int], tuple[np.ndarray, np.ndarray, np.ndarray]]] = {
-        "synthetic": synthetic,
-        "ten columns": ten_columns,
-    }
-    for name, draw in families.items():
-        estimator = DiscriminantRatioEstimator().pretrain(Collection.from_arrays(list(draw(600, 0)[0])))
-        X, means, stds = draw(2 * args.pairs, 1)
-        for n in SIZES:
-            held, widths = [], []
-            for nu, de in np.arange(2 * args.pairs).reshape(-1, 2):
-                rows = X[[nu, de], 100:120].reshape(-1, X.shape[2])
-                low, high = estimator.fit(X[nu, :n], X[de, :n]).interval(rows).T
-                truth = gaussian_relative_ratio(rows, means[nu], stds[nu], means[de], stds[de], 0.5)
-                held.append(np.mean((low <= truth) & (truth <= high)))
-                widths.append(np.mean(high - low))
-            yield {
-                "family": name,
-                "n": n,
-                "level": 0.9,
-                "held": float(np.mean(held)),
-                "standard_error": float(np.std(held) / np.sqrt(len(held))),
-                "width": float(np.mean(widths)),
-            }
-
-
-def synthetic(n_datasets: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw datasets of the paper's family: rows, means, standard deviations."""
-    family = gaussian_family(n_datasets, 120, seed)
-    return np.stack([each.X for each in family.collection]), family.means[:, None], family.stds[:, None]
-
-
-def ten_columns(n_datasets: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw datasets N(mu, I), mu from N(0, diag(LAM))."""
-    rng = np.random.default_rng(seed)
-    means = rng.normal(0, np.sqrt(LAM), (n_datasets, 10))
-    return rng.normal(means[:, None], 1, (n_datasets, 120, 10)), means, np.ones_like(means)
 
 
 def pretrain(args: argparse.Namespace) -> Iterator[Record]:
@@ -236,7 +191,6 @@ def peak_bytes() -> int:
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Record]]] = {
     "regret": regret,
-    "coverage": coverage,
     "pretrain": pretrain,
     "pairs": pairs,
     "predict": predict,
@@ -248,7 +202,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}; by default all")
     parser.add_argument("--splits", type=int, default=10, help="of the synthetic problem")
-    parser.add_argument("--pairs", type=int, default=200, help="of datasets, for coverage")
     parser.add_argument("--many", type=int, default=10_000, help="pairs of samples, for speed")
     parser.add_argument("--rows", type=int, default=1_000_000, help="to predict")
     parser.add_argument("--rounds", type=int, default=3)

@@ -97,12 +97,13 @@ def learned(*more, **parameters):
     "call",
     [
         lambda X: learned().fit(A, B).interval(X),
+        lambda X: learned().fit(A, B).predict(X),
         lambda X: learned().add_source(X),
         lambda X: learned(X, scale="none"),
         lambda X: learned(X[:1], scale="none"),
         lambda X: fewratio.estimators.gaussian_relative_ratio(X, 0, 1, 0.5, 2),
     ],
-    ids=["interval", "add_source", "pretrain", "one row", "gaussian_relative_ratio"],
+    ids=["interval", "predict", "add_source", "pretrain", "one row", "gaussian_relative_ratio"],
 )
 def test_values_whose_squares_overflow(call):
     with pytest.raises(InputError, match="not finite"):

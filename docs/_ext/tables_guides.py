@@ -1,5 +1,6 @@
 """Tables of the guides and of the pages on how it works."""
 
+from itertools import product
 from statistics import mean
 
 from records import both_halves, grid, only, records
@@ -113,13 +114,18 @@ def grids():
 
 
 def coverage():
-    """Coverage and width of the intervals of the closed form."""
-    lines = []
-    for family, label in (("synthetic", "synthetic family"), ("ten columns", "ten columns, N(mu, I)")):
-        found = records("discriminant", benchmark="coverage", family=family)
-        lines.append([f"{label}: held", *(f"{each['held']:.3f}" for each in found)])
-        lines.append(["mean width", *(f"{each['width']:.2f}" for each in found)])
-    return grid(["rows per sample", *(each["n"] for each in found)], lines)
+    """Coverage and mean width of 90 per cent intervals learned from related datasets, by rows per sample."""
+    lines, sizes = [], (1, 3, 5, 10)
+    truths = {"known": "Gaussians, true ratio known", "reference": "other families, ratio of many rows"}
+    names = {"default": "`AutoRatioEstimator`", "closed form": "`DiscriminantRatioEstimator`"}
+    for (truth, label), (name, shown), what in product(truths.items(), names.items(), ("ratio", "divergence")):
+        cells = []
+        for size in sizes:
+            found = records("intervals", truth=truth, estimator=name, n_support=size)
+            held, width = (mean(each[f"{what}_{key}"] for each in found) for key in ("held", "width"))
+            cells.append(f"{held:.2f} ({width:.2f})")
+        lines.append([label, shown, what, *cells])
+    return grid(["", "", "of", *(f"{size} rows" for size in sizes)], lines)
 
 
 def universal_coverage():

@@ -107,7 +107,12 @@ def test_a_model_is_trained_on_such_tables_and_used(folder, tmp_path):
     assert left_out in done.stdout
     assert left_out in run(folder, "info", model).stdout
     assert left_out in run(folder, "compare", "a.csv", "b.csv", "-m", model, "--permutations", "0").stdout
-    assert len(answer(folder, "ratio", "a.csv", "b.csv", "rows.csv", "-m", model)["ratio"]) == 22
+    found = answer(folder, "ratio", "a.csv", "b.csv", "rows.csv", "-m", model)
+    assert len(found["ratio"]) == 22
+    np.testing.assert_array_less(found["lower"], found["upper"])
+    least, most = found["divergence_interval"]
+    assert 0 <= least < most
+    assert "and a ratio between lower and upper" in run(folder, "ratio", "a.csv", "b.csv", "-m", model).stdout
     assert "--drop is given, but a model has learned" in refusal(
         folder, "compare", "a.csv", "b.csv", "-m", model, "--drop", "size"
     )

@@ -89,28 +89,6 @@ def test_a_row_left_out_was_never_there(problem):
         np.testing.assert_allclose(without.squares[number], alone.squares, atol=1e-12)
 
 
-@pytest.mark.parametrize("spreads", [np.ones(1), SPREADS], ids=["one spread", "spreads"])
-def test_moments_of_the_log_ratio_are_those_of_draws(spreads):
-    """Draws of both datasets from their posteriors, 100,000 of them: the tolerance is five standard errors."""
-    rng = np.random.default_rng(0)
-    posterior = DatasetPosterior(np.array([2.0, 0.5]), spreads)
-    rows, nu, de = rng.normal(size=(3, 2)), rng.normal(1, 1, (4, 2)), rng.normal(-1, 1, (2, 2))
-    n_draws, drawn = 100_000, []
-    for support in (nu, de):
-        weights = np.array([joint_log_density(posterior, support, spread) for spread in spreads])
-        shares = np.exp(weights - logsumexp(weights))
-        spread = rng.choice(spreads, n_draws, p=shares)[:, None]
-        total = spread + len(support) * posterior.signal
-        mean = rng.normal(posterior.signal * support.sum(0) / total, np.sqrt(posterior.signal * spread / total))
-        misfit = np.square(rows - mean[:, None]) / spread[:, None] + np.log(spread[:, None])
-        drawn.append(-0.5 * misfit.sum(-1))
-    log_ratio = drawn[0] - drawn[1]
-    mean, variance = posterior.log_ratio_moments(rows, Support.of(nu), Support.of(de))
-    assert np.all(np.abs(mean - log_ratio.mean(0)) < 5 * log_ratio.std(0) / np.sqrt(n_draws))
-    squares = np.square(log_ratio - log_ratio.mean(0))
-    assert np.all(np.abs(variance - squares.mean(0)) < 5 * squares.std(0) / np.sqrt(n_draws))
-
-
 def covariances(rng, n_features, n_means):
     root = rng.normal(size=(n_features, 2 * n_features))
     return root @ root.T / n_features, rng.normal(size=(n_means, n_features))

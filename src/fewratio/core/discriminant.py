@@ -227,25 +227,6 @@ class DatasetPosterior:
         total = spread + support.n * self.signal
         return support.total * (self.signal / total), self.signal * spread / total
 
-    def log_ratio_moments(self, rows: Floats, nu: Support, de: Support) -> tuple[Floats, Floats]:
-        """Give mean and variance of the log-ratio of two datasets at rows, over their posteriors (Eq. D7)."""
-        sides = [self._uncertainty(rows, support) for support in (nu, de)]
-        return sides[0][0] - sides[1][0], sides[0][1] + sides[1][1]
-
-    def _uncertainty(self, rows: Floats, support: Support) -> tuple[Floats, Floats]:
-        """Give mean and variance of a dataset's log density at rows, over its posterior."""
-        means, variances = [], []
-        for spread in self.spreads:
-            mean, variance = self._mean(spread, support)
-            square = np.square(rows - mean)
-            n = len(self.signal)
-            means.append(-0.5 * ((square + variance).sum(-1) / spread + n * np.log(spread)))
-            variances.append((variance**2 / 2 + variance * square).sum(-1) / spread**2)
-        shares = np.exp(self._log_shares(support))
-        shares = shares.reshape(shares.shape + (1,) * (np.ndim(means[0]) - shares.ndim + 1))
-        mean = (shares * means).sum(0)
-        return mean, (shares * (np.array(variances) + np.square(means - mean))).sum(0)
-
 
 def _log_sum(parts: Floats) -> Floats:
     """Give the logarithm of the sum of exponentials over the first axis; scipy's is slow on small arrays."""

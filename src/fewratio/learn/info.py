@@ -93,7 +93,7 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
         return []
     from fewratio.estimators.closed_form.discriminant_choice import FEWEST
     from fewratio.estimators.closed_form.discriminant_model import at_size
-    from fewratio.estimators.mixtures.source_shares import SIZES
+    from fewratio.estimators.closed_form.source_prior import SIZES
 
     n_sources = estimator.learned_[0].n_sources_ or FEWEST
     fixed = f" (as in other collections: fewer than {FEWEST} sources cannot be held out)" * (n_sources < FEWEST)

@@ -9,6 +9,9 @@ from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Verb, declare_table
 from fewratio.core.wording import OF_FITTED_ROWS
 
+# The probability of intervals.
+LEVEL = 0.9
+
 
 def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None:
     """Estimate the density ratio of two samples at given rows.
@@ -44,6 +47,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     with open_rows(files[2]) if given is None else nullcontext(given) as source:
         estimator.fit(X_nu, X_de)
         start, n_rows = 0, source.n_rows
+        is_sure = bool(getattr(estimator, "certainty_", None) and estimator.alpha)
         shown = RatioRows(n_rows)
         with request.row_file() as write, progress_bar(n_rows, "ratios", unit="rows") as report:
             for raw in source.pieces(step):
@@ -52,6 +56,10 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
                     table = estimator._open(raw, "X") if encoding is None else encoding.encode(raw)
                 ratios = estimator.predict(table)
                 columns = frame.identify_rows(table, start) | {"ratio": ratios.tolist()}
+                if is_sure:
+                    columns |= dict(
+                        zip(("lower", "upper"), estimator._bound_ratios(ratios, LEVEL).T.tolist(), strict=True)
+                    )
                 if request.report is not None or request.plot is not None:
                     shown.add(table, raw, ratios, start)
                 write(columns, raw)
@@ -70,10 +78,18 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
         f"ratio at the rows of {labels[2]}:",
         *request.write_first_rows(pieces[0], n_rows),
     ]
-    values = [value for columns in pieces for value in columns["ratio"]]
-    names = [name for columns in pieces for name in columns.get("name", ())]
+    names = {"ratio": "ratio", "lower": "lower", "upper": "upper", "name": "row_names"}
+    joined = {names[key]: [value for columns in pieces for value in columns[key]] for key in names if key in pieces[0]}
+    payload = {"divergence": divergence, **joined}
+    if is_sure:
+        payload["divergence_interval"] = least, most = estimator.divergence_interval(LEVEL)
+        lines.insert(
+            2,
+            f"with probability {LEVEL}, the divergence of the datasets is between {least:.2g} and {most:.2g}, and a "
+            "ratio between lower and upper",
+        )
     request.deliver(
-        frame.Answer(lines, {"divergence": divergence, "ratio": values, "row_names": names or None}, None),
+        frame.Answer(lines, {"row_names": None} | payload, None),
         lambda: shown.draw(labels),
         lambda command: shown.report(labels, divergence, samples, {"estimator": estimator}, command),
     )

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from fewratio import Collection, DiscriminantRatioEstimator
@@ -103,24 +102,6 @@ def test_the_papers_synthetic_family():
         # The squared error of Eq. 8 less that of the truth is half the squared difference, in expectation.
         regrets.append(np.mean([np.square(found - truth).mean() / 2 for truth, found in truth_and_found]))
     assert np.mean(regrets) < 0.036
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 5, 30])
-def test_intervals_hold_as_often_as_they_say(n):
-    """On Gaussians, 100 pairs: nine of ten, with a standard error of 0.015 as the rows of a pair go together."""
-    rng = np.random.default_rng(n)
-    means = rng.normal(0, np.sqrt(LAM), (400, 4))
-    sources = rng.normal(means[:, None], 1, (400, 40, 4))
-    # In units, not ranks: there the columns are Gaussian.
-    estimator = learned(list(sources[:200]), features="columns", shrinkage=0.03, scale="columns")
-    held = []
-    for number in range(200, 400, 2):
-        X = sources[number : number + 2, 30:35].reshape(-1, 4)
-        low, high = estimator.fit(*sources[number : number + 2, :n]).interval(X).T
-        truth = gaussian_relative_ratio(X, means[number], 1.0, means[number + 1], 1.0, 0.5)
-        held.append(np.mean((low <= truth) & (truth <= high)))
-    assert 0.84 < np.mean(held) < 0.96
 
 
 # ---------------------------------------------------------------- what must not change an answer
@@ -353,36 +334,6 @@ def test_alpha_may_change_after_pretraining(model):
     relative = model.set_params(alpha=0.3).fit(nu, de).predict(X)
     np.testing.assert_allclose(relative, plain / (0.3 * plain + 0.7), rtol=1e-9)
     model.set_params(alpha=0.5)
-
-
-@few
-@given(seed=seeds, level=st.floats(0.01, 0.99))
-def test_intervals_contain_the_estimate(seed, level):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(10, 3))
-    _POOR.set_params(alpha=0.5).fit(rng.normal(size=(2, 3)), rng.normal(size=(4, 3)))
-    low, high = _POOR.interval(X, level).T
-    ratio = _POOR.predict(X)
-    assert (low <= ratio).all()
-    assert (ratio <= high).all()
-    wider = _POOR.interval(X, (1 + level) / 2)
-    assert (wider[:, 0] <= low).all()
-    assert (high <= wider[:, 1]).all()
-
-
-def test_intervals_narrow_with_more_rows(model):
-    rng = np.random.default_rng(0)
-    rows, X = rng.normal(size=(2, 200, 3)), rng.normal(size=(20, 3))
-    widths = [np.diff(model.fit(rows[0, :n], rows[1, :n]).interval(X)).mean() for n in (1, 5, 30, 200)]
-    assert widths == sorted(widths, reverse=True)
-    assert widths[-1] < widths[0] / 2
-
-
-@pytest.mark.parametrize("level", [0, 1, "0.9", float("nan")])
-def test_levels_are_probabilities(model, level):
-    model.fit([[0.0, 0, 0]], [[1.0, 1, 1]])
-    with pytest.raises(InputError, match="probability between 0 and 1"):
-        model.interval([[0.0, 0, 0]], level)
 
 
 # ---------------------------------------------------------------- files, frames, parameters

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from fewratio.core.arrays import equal_shares
 from fewratio.core.blocks import CACHED_VALUES, row_blocks
@@ -21,7 +20,8 @@ from fewratio.core.units import ColumnScaling, RankScaling, column_scaling
 from fewratio.core.wording import write_count
 from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError, ParameterError
-from fewratio.estimators.base import NotFittedError, check_finite_result
+from fewratio.estimators.base import NotFittedError
+from fewratio.estimators.certainty import CertainEstimator, read_certainty
 from fewratio.estimators.closed_form.discriminant_choice import Learned, learn, learn_from_summaries
 from fewratio.estimators.closed_form.discriminant_model import (
     Calibration,
@@ -45,7 +45,7 @@ _MOST_COMPONENTS_WITH_BACKGROUND = 512
 
 
 @dataclass(eq=False, repr=False)
-class DiscriminantRatioEstimator(LearnedEstimator):
+class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets in seconds.
 
     Two covariance matrices say what the sources have in common: that of rows about their dataset's mean, and that of
@@ -86,6 +86,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         Sums over the sources; None in a model that was read from a file.
     n_sources_, n_rows_ : int or None
         Numbers of sources and of their rows; None in a model from a file that does not say.
+    certainty_ : float or None
+        How sure ratios are: those of samples of n rows as after this times sqrt(n) labelled rows.
     epsilon_ : float or None
         Largest epsilon of the sources' differential privacy; None if one has none, or it is not known.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
@@ -228,33 +230,6 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         """
         return self._relearn(self._summary() - self._as_summary(source))
 
-    @np.errstate(over="ignore", invalid="ignore")
-    def interval(self, X: Any, level: float = 0.9) -> Floats:
-        """Give, for each row, bounds that the ratio of the two datasets is within with this probability.
-
-        The probability is over the datasets' means, given the few instances; docs/how/discriminant.md says how often it
-        held.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Where to evaluate the ratio.
-        level : float
-            The probability, between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            Lower and upper bounds; the ratio that `predict` gives is between them.
-        """
-        self._check_fitted()
-        if not (isinstance(level, Real) and 0 < level < 1):
-            raise InputError(f"level is {level!r}; a probability between 0 and 1 is needed. Use 0.9, say.")
-        deviations = float(ndtri(0.5 + level / 2))
-        bounds = [self._by_blocks(X, lambda rows, side=side: self._bound(rows, side * deviations)) for side in (-1, 1)]
-        check_finite_result("The interval of some rows of X", *bounds)
-        return np.stack(bounds, axis=1)
-
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Give what was learned as arrays and a JSON header."""
         model: DiscriminantModel = self._learned()
@@ -274,7 +249,8 @@ class DiscriminantRatioEstimator(LearnedEstimator):
     def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
         columns, settings = read_source_columns(header), Settings(**header["settings"])
         calibration = header["calibration"]
-        calibration = Calibration(**(calibration | {"temperatures": tuple(map(float, calibration["temperatures"]))}))
+        calibration |= {"temperatures": tuple(map(float, calibration["temperatures"]))}
+        calibration = Calibration(**calibration | {"certainty": read_certainty(calibration["certainty"])})
         ranks = RankScaling.of_arrays(arrays, columns.n_features) if "ranks" in arrays else None
         features = FeatureMap.from_dict(header["map"], ranks)
         coordinates = Coordinates(*(arrays[name] for name in Coordinates._fields))
@@ -315,6 +291,7 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         self, model: DiscriminantModel, settings: Settings, summary: Summary | None, columns: SourceColumns
     ) -> None:
         self.model_, self.settings_, self.summary_ = model, settings, summary
+        self.certainty_ = model.calibration.certainty
         if summary is not None:
             self.n_sources_, self.n_rows_, self.epsilon_ = summary.n_sources, summary.n_rows, summary.epsilon
         self._keep_columns(columns)
@@ -353,21 +330,11 @@ class DiscriminantRatioEstimator(LearnedEstimator):
         self._supports = Support.of(nu), Support.of(de)
         self.ratio_nu_, self.ratio_de_ = (ratio_of_log(found, float(self.alpha)) for found in (at_nu, at_de))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _ratio(self, X: Floats) -> NDArray[Any]:
         nu, de = self._supports
         model = self._learned()
         return ratio_of_log(model.log_ratio(model(X), nu, de), float(self.alpha))
-
-    def _bound(self, X: Floats, deviations: float) -> NDArray[Any]:
-        """Give the ratio so many standard deviations of its logarithm away from its mean, or at its estimate."""
-        model, (nu, de) = self._learned(), self._supports
-        rows = model(X)
-        mean, variance = model.posterior.log_ratio_moments(rows, nu, de)
-        estimate = model.log_ratio(rows, nu, de)
-        # Not tempered: that takes from what is claimed, and would make the interval narrower.
-        bound = mean + deviations * np.sqrt(variance)
-        outer = np.minimum(bound, estimate) if deviations < 0 else np.maximum(bound, estimate)
-        return ratio_of_log(outer, float(self.alpha))
 
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         ratios = self._ratios_at_samples(rows, nu, de)

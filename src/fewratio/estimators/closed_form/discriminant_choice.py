@@ -15,6 +15,7 @@ from fewratio.core.draws import row_order
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
 from fewratio.core.units import ColumnScaling, RankScaling
+from fewratio.estimators.certainty import measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import (
     SIZES,
     Calibration,
@@ -121,9 +122,10 @@ def learn(
 
     if not validation and len(sources) < FEWEST:
         # They choose nothing: what did best on other collections is used, if it is allowed.
-        few, calibration = read_prior().few["cosines" if candidates[-1].n_components else "columns"]
+        few, calibration = read_prior().few[_name_kind(candidates[-1].n_components)]
         allowed = [each for each in candidates if each == few._replace(n_components=each.n_components)]
         chosen, calibration = (allowed[0], calibration) if allowed else (candidates[0], Calibration())
+        calibration = _borrow_certainty(calibration, chosen.n_components, len(sources))
         features = feature_map(chosen)
         summary = Summary.of_many(sources, features)
         return Learned(assemble_model(features, summary, chosen, calibration), chosen, summary, [])
@@ -185,7 +187,9 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
     if len(single) < FEWEST:
         total: Summary = sum(ordered[1:], ordered[0])
         chosen = min(candidates, key=lambda each: (abs(each.shrinkage - _SHRINKAGE_OF_FEW), each.power))
-        model = assemble_model(features, total, chosen, _FEW_OF_COSINES if features.n_components else _FEW_OF_COLUMNS)
+        few = _FEW_OF_COSINES if features.n_components else _FEW_OF_COLUMNS
+        few = _borrow_certainty(few, features.n_components, total.n_sources)
+        model = assemble_model(features, total, chosen, few)
         if not features.n_components:
             temperature = 1 / (1 + _IN_COMMON * max(len(model.coordinates.signal) - 1, 0))
             calibration = model.calibration._replace(temperatures=(temperature,) * len(SIZES))
@@ -315,18 +319,30 @@ class HeldOut:
         scaled_noise, of_means = _moments([(each, signal > 0) for each, signal in held_out])
         expected = float(np.mean([each[signal > 0].sum() for each, (_, signal) in zip(signals, held_out, strict=True)]))
         scaled_signal = max(of_means / (expected or 1.0), _LEAST_SIGNAL)
-        losses = np.zeros((len(SIZES), len(temperatures)))
+        measured = []
         for (each, _), signal, summary in zip(held_out, signals, self._summaries, strict=True):
             posterior = DatasetPosterior(
                 signal * scaled_signal / scaled_noise, summary.spread_quantiles(settings.n_spreads)
             )
-            losses += _losses([rows / np.sqrt(scaled_noise) for rows in each], posterior, alpha, temperatures)
-        # Datasets of one or two rows measure none.
-        best = temperatures[losses.argmin(1)] if losses.any() else np.ones(len(SIZES))
-        found = first._replace(
-            scaled_noise=scaled_noise, scaled_signal=scaled_signal, temperatures=tuple(best.tolist())
-        )
-        return found, float(losses.min(1).mean() / len(self._summaries))
+            measured.append(_losses([rows / np.sqrt(scaled_noise) for rows in each], posterior, alpha, temperatures))
+        found = first._replace(scaled_noise=scaled_noise, scaled_signal=scaled_signal)
+        if not any(sizes for _, sizes in measured):
+            # Datasets of one or two rows measure none.
+            return _borrow_certainty(found, settings.n_components, self.total.n_sources), 0.0
+        losses = np.mean([each for each, sizes in measured if sizes], axis=0)
+        falls = np.mean([1 / np.sqrt(sizes) for _, sizes in measured if sizes], axis=0)
+        certainty = measure_certainty(falls, losses.min(1), alpha)
+        best = tuple(temperatures[losses.argmin(1)].tolist())
+        return found._replace(temperatures=best, certainty=certainty), float(losses.min(1).mean())
+
+
+def _name_kind(n_components: int) -> str:
+    return "cosines" if n_components else "columns"
+
+
+def _borrow_certainty(calibration: Calibration, n_components: int, n_sources: int) -> Calibration:
+    """Be as sure as on other collections, where nothing can be held out."""
+    return calibration._replace(certainty=read_prior().certainty(_name_kind(n_components), n_sources))
 
 
 def _coordinate_settings(settings: Settings) -> tuple[float, bool]:
@@ -354,9 +370,12 @@ def _weigh_pairs(nu: Numbers, de: Numbers, n_datasets: int) -> Floats:
     return np.where(nu == de, max(n_datasets - 1, 1) * SHARE_OF_SAME / (1 - SHARE_OF_SAME), 1.0)
 
 
-def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: float, temperatures: Floats) -> Floats:
+def _losses(
+    datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: float, temperatures: Floats
+) -> tuple[Floats, list[int]]:
     """Give the mean squared error (Eq. 8) over pairs of datasets, for every support size and temperature.
 
+    Of short datasets supports are smaller; their sizes are given too, none where the datasets are too short.
     The first rows of a dataset are its support as a numerator, the next as a denominator, and others are the query.
     """
     losses = np.zeros((len(SIZES), len(temperatures)))
@@ -364,10 +383,10 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
     wanted = max(3, min(2 * SIZES[-1] + _N_QUERY, _SHORTEST * float(np.median(list(map(len, datasets))))))
     kept = _take_evenly([rows for rows in datasets if len(rows) >= wanted], _MOST_DATASETS)
     if not kept:
-        return losses
+        return losses, []
     shortest = min(map(len, kept))
-    for place, size in enumerate(SIZES):
-        n = min(size, (shortest - 1) // 2)
+    sizes = [min(size, (shortest - 1) // 2) for size in SIZES]
+    for place, n in enumerate(sizes):
         query = np.concatenate([rows[2 * n : 2 * n + min(_N_QUERY, shortest - 2 * n)] for rows in kept])
         # Densities of the query of each dataset (first axis) given the support of each (last axis). In single
         # precision, which is enough for a mean and four times as fast.
@@ -383,7 +402,7 @@ def _losses(datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: floa
         nu, de = ratio_of_log(tempered, alpha).swapaxes(0, 1)
         squares = alpha * np.square(nu) + (1 - alpha) * np.square(de)
         losses[place] = np.tensordot((squares / 2 - nu).mean(2), weights)
-    return losses
+    return losses, sizes
 
 
 def _n_folds(n_sources: int) -> int:

@@ -12,6 +12,7 @@ from fewratio.core.blocks import row_blocks
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support, discriminant_coordinates
 from fewratio.core.shapes import Array, Floats, Numbers
 from fewratio.core.true_ratio import relative_ratio
+from fewratio.estimators.certainty import harmonic_size
 from fewratio.estimators.closed_form.feature_map import FeatureMap, as_numpy
 from fewratio.estimators.closed_form.summary import Summary
 
@@ -22,11 +23,6 @@ SIZES = (1, 3, 10)
 # Products of all rows of a table are taken where they are at most so many times the rows of all samples, and at most so
 # many (8 MB); and where there are at least so many coordinates per row of a pair: to look products up is slow.
 _PRODUCTS_PER_ROW, _MOST_PRODUCTS, _COORDINATES_PER_ROW = 20, 2**20, 12
-
-
-def harmonic_size(n_nu: int, n_de: int) -> float:
-    """Give the size of two samples: the harmonic mean of their numbers of rows, none counting as one."""
-    return 2 / (1 / max(n_nu, 1) + 1 / max(n_de, 1))
 
 
 def at_size(values: Sequence[float], size: float, sizes: Sequence[int] = SIZES) -> float:
@@ -74,6 +70,8 @@ class Calibration(NamedTuple):
         Variance of rows, and of means, along all others.
     scaled_noise, scaled_signal : float
         Variance of rows about their mean, and factor of the variance of means, after lengths are taken off.
+    certainty : float or None
+        How sure ratios are, as `fewratio.estimators.certainty` measures it.
     temperatures : tuple of float
         Factors of log-ratios, for each of `SIZES`: coordinates are not independent.
     """
@@ -84,6 +82,7 @@ class Calibration(NamedTuple):
     background_signal: float = 0.0
     scaled_noise: float = 1.0
     scaled_signal: float = 1.0
+    certainty: float | None = None
     temperatures: tuple[float, ...] = (1.0,) * len(SIZES)
 
     def noises(self, source_signal: Floats) -> Floats:

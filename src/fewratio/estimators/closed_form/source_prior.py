@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.shapes import Floats
+from fewratio.estimators.certainty import measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import Calibration, Settings
 
 # The file, beside this module.
 FILE = "source_prior.json"
+# Sizes of samples that losses were measured for, and shares are chosen for.
+SIZES = (1, 3, 10, 30)
 # One pair in ten is a dataset with itself. If few datasets are held out, it would otherwise be every second pair.
 SHARE_OF_SAME = 0.1
 # Estimators in a mean of ratios, in the order of the file. If the network does not know the alpha, RuLSIF stands in.
@@ -48,6 +51,12 @@ class SourcePrior:
         )
         products, means = parts
         return products[np.ix_(members, members)], means[members]
+
+    def certainty(self, kind: str, n_sources: int) -> float | None:
+        """Give how sure ratios of "columns" or "cosines" were, learned from about as many sources."""
+        losses = (self.mixture_loss(n_sources, place, []) for place in range(len(SIZES)))
+        errors = [(np.diag(products) / 2 - means)[_MEMBERS[kind]] for products, means in losses]
+        return measure_certainty(1 / np.sqrt(SIZES), errors, 0.5)
 
 
 @cache

@@ -25,12 +25,14 @@ from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import NotFittedError, RatioEstimator, fit_to_drawn
+from fewratio.estimators.certainty import CertainEstimator, harmonic_size, measure_on_datasets, read_certainty
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
-from fewratio.estimators.closed_form.discriminant_model import at_size, harmonic_size, ratio_of_log
+from fewratio.estimators.closed_form.discriminant_model import at_size, ratio_of_log
+from fewratio.estimators.closed_form.source_prior import SIZES
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import SavedEstimator, join_parts, select_part, select_stored
-from fewratio.estimators.mixtures.source_shares import SIZES, Ratios, choose_shares
+from fewratio.estimators.mixtures.source_shares import Ratios, choose_shares
 from fewratio.estimators.parameters import StrOptions, common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
@@ -42,8 +44,9 @@ Shares = Sequence[tuple[float, ...]]
 # The network's share up to so many rows per sample, and from where on it has none. Chosen on
 # random pairs and the tables of the development half (benchmarks/answers.py --only prior tables; docs/decisions/0008).
 _SHARE, _FEW, _MANY = 2 / 3, 50, 400
-# The factor of the network's log-ratio at one row per sample: a single distance does not tell it how far is far, and
-# pairs that people compare are further apart than those it was trained on. Chosen on the same pairs.
+# The factor of the network's log-ratio at one row per sample: a single distance does not say how far is far, and pairs
+# that people compare are further apart than those it was trained on. J of 12 families is lower by .008 than without,
+# and no different at 3 (benchmarks/defaults.py --one-row).
 _SHARPER = 2.0
 _ROUNDING = 1e-6
 # The relative parameters that the network was trained for.
@@ -71,7 +74,7 @@ class _Part(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class AutoRatioEstimator(SavedEstimator):
+class AutoRatioEstimator(CertainEstimator, SavedEstimator):
     """Relative density ratio, with related datasets or without: a mean of the ratios of several estimators.
 
     After `pretrain` with related datasets, what they say (`DiscriminantRatioEstimator`) counts as much as it helps on
@@ -111,6 +114,8 @@ class AutoRatioEstimator(SavedEstimator):
     learned_shares_ : tuple of float
         Their share together in the mean for samples of 1, 3, 10 and 30 rows. By default it falls from 50 rows on, to
         none at 400.
+    certainty_ : float or None
+        How sure ratios are: those of samples of n rows as after this times sqrt(n) labelled rows.
     networks_ : list of Network
         All networks among what was learned.
     members_ : list of RatioEstimator
@@ -178,8 +183,8 @@ class AutoRatioEstimator(SavedEstimator):
         check_collection(collection, "collection", at_least=2)
         check_collection(validation, "validation", optional=True)
         if self.members is None:
-            learned, shares = self._learn(collection, validation)
-            self._set_learned(learned, shares[: len(learned)], shares[len(learned) :])
+            learned, shares, certainty = self._learn(collection, validation)
+            self._set_learned(learned, shares[: len(learned)], shares[len(learned) :], certainty)
             return self
         members = [clone(member).set_params(alpha=self.alpha) for member in self.members]
         for number, member in enumerate(members):
@@ -191,9 +196,13 @@ class AutoRatioEstimator(SavedEstimator):
         by_kind = [1 / (len(kinds) * kinds[type(member)]) for member in members]
         of_members = by_kind if self.shares is None else map(float, self.shares)
         self._set_learned(members, [(share,) * len(SIZES) for share in of_members])
+        if validation is not None:
+            # Held out from networks too.
+            held_out = [np.asarray(dataset.X, np.float64) for dataset in validation]
+            self.certainty_ = measure_on_datasets(self, held_out, float(self.alpha))
         return self
 
-    def _learn(self, collection: Collection, validation: Collection | None) -> tuple[list[Any], Shares]:
+    def _learn(self, collection: Collection, validation: Collection | None) -> tuple[list[Any], Shares, float | None]:
         """Learn in closed form, and choose how much that should count beside what learns nothing from sources."""
         if self.scale not in ("auto", "ranks", "columns", "none"):
             raise ParameterError("scale has units of its own. With related datasets use 'ranks', 'columns' or 'none'.")
@@ -215,8 +224,8 @@ class AutoRatioEstimator(SavedEstimator):
             )
             for name in _others(float(self.alpha))
         }
-        shares = choose_shares(folds, others, float(self.alpha), len(collection))
-        return learned, [tuple(of_member.tolist()) for of_member in shares]
+        shares, certainty = choose_shares(folds, others, float(self.alpha), len(collection))
+        return learned, [tuple(of_member.tolist()) for of_member in shares], certainty
 
     @property
     def networks_(self) -> list[Any]:
@@ -267,7 +276,7 @@ class AutoRatioEstimator(SavedEstimator):
         parameters = select_stored(self.get_params(deep=False) | {"members": None, "shares": None})
         header = {"estimator": type(self).__name__, "parameters": parameters, "has_members": self.members is not None}
         header |= {"shares": self._shares_of_learned, "learned": [header for _, header in parts]}
-        header["shares_of_others"] = self._shares_of_others
+        header |= {"shares_of_others": self._shares_of_others, "certainty": self.certainty_}
         return join_parts([arrays for arrays, _ in parts]), header
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
@@ -288,9 +297,12 @@ class AutoRatioEstimator(SavedEstimator):
             raise ValueError("what was learned is not of its shares, or of other columns than each other")
         if header["has_members"]:
             self.members, self.shares = [clone(each) for each in learned], [of_sizes[0] for of_sizes in shares]
-        self._set_learned(learned, shares, others)
+        self._set_learned(learned, shares, others, read_certainty(header["certainty"]))
 
-    def _set_learned(self, learned: list[Any], shares: Shares, others: Shares = ()) -> None:
+    def _set_learned(
+        self, learned: list[Any], shares: Shares, others: Shares = (), certainty: float | None = None
+    ) -> None:
+        self.certainty_ = certainty
         self.learned_, self._shares_of_learned, self._shares_of_others = learned, list(shares), list(others)
         self.learned_shares_ = tuple(round(sum(of_size), 9) for of_size in zip(*shares, strict=True))
         self._keep_columns(learned[0]._source_columns)

@@ -8,11 +8,10 @@ from scipy.optimize import nnls
 
 from fewratio.core.discriminant import Support
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.estimators.certainty import measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
-from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_prior
+from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, SIZES, read_prior
 
-# Sizes of samples that shares are chosen for.
-SIZES = (1, 3, 10, 30)
 # Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.
 _N_PAIRS, _N_QUERY = 3, 24
 # What other collections say counts as so many pairs; 3 to 100 are as good (benchmarks/source_prior.py --judge).
@@ -43,6 +42,10 @@ class MixtureLoss(NamedTuple):
     products: Floats
     means: Floats
 
+    def error(self, shares: Floats) -> float:
+        """Give the error of the mean with these shares."""
+        return float(shares @ self.products @ shares / 2 - self.means @ shares)
+
     def best_shares(self) -> Floats:
         """Give the shares, none negative and one together, with the least error."""
         root = np.linalg.cholesky(self.products + _RIDGE * np.eye(len(self.means)))
@@ -51,8 +54,10 @@ class MixtureLoss(NamedTuple):
         return np.asarray(shares / shares.sum())
 
 
-def choose_shares(folds: Sequence[Fold], others: dict[str, Ratios], alpha: float, n_sources: int) -> Floats:
-    """Give the shares of two learned models and of other estimators in the mean of their ratios.
+def choose_shares(
+    folds: Sequence[Fold], others: dict[str, Ratios], alpha: float, n_sources: int
+) -> tuple[Floats, float | None]:
+    """Give the shares of two learned models and of other estimators in the mean of their ratios, and how sure that is.
 
     They minimise the squared error (Eq. 8) on pairs of datasets that were held out, together with the error on pairs of
     other collections with about as many sources, which counts as thirty pairs.
@@ -70,15 +75,22 @@ def choose_shares(folds: Sequence[Fold], others: dict[str, Ratios], alpha: float
 
     Returns
     -------
-    ndarray of shape (2 + len(others), len(SIZES))
+    shares : ndarray of shape (2 + len(others), len(SIZES))
         Those of the models first.
+    certainty : float or None
+        As `measure_certainty` gives it.
     """
-    prior, shares = read_prior(), []
+    prior, shares, errors, falls = read_prior(), [], [], []
     for place, size in enumerate(SIZES):
-        known = MixtureLoss(_PAIRS_OF_PRIOR, *prior.mixture_loss(n_sources, place, list(others)))
-        found = (measure_mixture(*fold, list(others.values()), alpha, size) for fold in folds)
-        shares.append(pool_losses([known, *filter(None, found)]).best_shares())
-    return np.array(shares).T.round(6)
+        measured = [(size, MixtureLoss(_PAIRS_OF_PRIOR, *prior.mixture_loss(n_sources, place, list(others))))]
+        for models, datasets in folds:
+            found = measure_mixture(models, datasets, list(others.values()), alpha, size)
+            measured += [] if found is None else [(_fit_size(size, datasets), found)]
+        loss = pool_losses([each for _, each in measured])
+        shares.append(loss.best_shares())
+        errors.append(loss.error(shares[-1]))
+        falls.append(sum(each.n_pairs / of_size**0.5 for of_size, each in measured) / loss.n_pairs)
+    return np.array(shares).T.round(6), measure_certainty(falls, errors, alpha)
 
 
 def pool_losses(losses: Sequence[MixtureLoss]) -> MixtureLoss:
@@ -97,8 +109,7 @@ def measure_mixture(
     n_pairs: int = _N_PAIRS,
 ) -> MixtureLoss | None:
     """Measure the error of all means of ratios on so many pairs of different datasets; None if these are too short."""
-    # Of short datasets, a third for each sample and for the query.
-    size = min(size, max(1, int(np.median(list(map(len, datasets)))) // 3)) if datasets else size
+    size = _fit_size(size, datasets)
     used = [rows for rows in datasets if len(rows) > 2 * size]
     if len(used) < 2:
         return None
@@ -114,6 +125,11 @@ def measure_mixture(
     weights = np.where(nu == de, SHARE_OF_SAME, (1 - SHARE_OF_SAME) / (nu != de).sum())
     products = [np.einsum("ipq,jpq,p->ij", each, each, weights / n_query) for each in (at_nu, at_de)]
     return MixtureLoss(len(nu), alpha * products[0] + (1 - alpha) * products[1], at_nu.mean(-1) @ weights)
+
+
+def _fit_size(size: int, datasets: Sequence[Floats]) -> int:
+    """Give the size of samples of these datasets: of short ones a third is for each sample and for the query."""
+    return min(size, max(1, int(np.median(list(map(len, datasets)))) // 3)) if datasets else size
 
 
 def _pairs(n_datasets: int, n_pairs: int) -> tuple[Numbers, Numbers]:
