@@ -1,5 +1,7 @@
 """Series as datasets: which windows there are, what their features are, and models that cut new series themselves."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -247,6 +249,13 @@ def test_the_shell_learns_from_series_and_cuts_new_ones(tmp_path):
     compared = run("compare", a, b, "-m", model, "--permutations", "0", "--report", str(tmp_path / "r.html"))
     assert compared.exit_code == 0, compared.output
     assert summary in compared.stdout
+    # One table of both series is divided before windows are cut.
+    both, parts = str(tmp_path / "both.csv"), [pd.read_csv(path).assign(site=path) for path in (a, b)]
+    pd.concat(parts).to_csv(both, index=False)
+    divided = run("compare", both, "--by", "site", "-m", model, "--permutations", "0", "--json")
+    assert divided.exit_code == 0, divided.output
+    pair = run("compare", a, b, "-m", model, "--permutations", "0", "--json")
+    assert json.loads(divided.stdout)["divergence"] == json.loads(pair.stdout)["divergence"]
     rows = tmp_path / "rows.csv"
     done = run("ratio", a, b, b, "-m", model, "-o", str(rows))
     assert done.exit_code == 0, done.output

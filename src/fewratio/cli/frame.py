@@ -89,13 +89,15 @@ class Request:
     command: str = ""
     warned: Callable[[], Sequence[str]] = tuple
 
-    def read(self, *paths: Path) -> "tuple[list[RawTable], RatioEstimator | None]":
+    def read(self, *paths: Path, cut: bool = True) -> "tuple[list[RawTable], RatioEstimator | None]":
         """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.
 
         Parameters
         ----------
         *paths : path
             The tables; ``-`` for CSV on standard input.
+        cut : bool
+            Whether to cut windows if they are the rows of the model.
 
         Returns
         -------
@@ -105,7 +107,8 @@ class Request:
         from fewratio.data.readers.files import read_raw
 
         files, estimator = self.find(*paths)
-        return [cut_series(read_raw(file), estimator) for file in files], estimator
+        tables = [read_raw(file) for file in files]
+        return [cut_series(table, estimator) for table in tables] if cut else tables, estimator
 
     @contextmanager
     def open(self, *paths: Path) -> "Iterator[tuple[list[RawTable], RatioEstimator | None]]":

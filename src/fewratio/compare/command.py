@@ -55,10 +55,11 @@ def compare(
             f"{given}; expected two tables, or one and --by with the column that divides it. {advice}."
         )
     fails = _Conditions.of(fail_if, permutations) if fail_if else None
-    tables, estimator = request.read(*((a,) if b is None else (a, b)))
+    tables, estimator = request.read(a, cut=False) if b is None else request.read(a, b)
     options = request.options(*tables)
     if b is None:
-        names, samples = _groups(tables[0], str(by))
+        names, groups = _groups(tables[0], str(by))
+        samples = [frame.cut_series(group, estimator) for group in groups]
         if len(samples) > 2:
             if compare_groups is None:
                 raise ParameterError(
@@ -72,12 +73,12 @@ def compare(
                 )
             from fewratio.data.collection import Collection
 
-            groups = dict(zip(names, samples, strict=True))
-            collection = Collection.from_arrays(groups, **options)
+            by_name = dict(zip(names, samples, strict=True))
+            collection = Collection.from_arrays(by_name, **options)
             n_pairs = len(samples) * (len(samples) - 1) // 2
             # Tests of many pairs take long.
             n_permutations = permutations or 0 if fails is None else fails.choose_permutations(permutations, n_pairs)
-            pairs = compare_groups(request, collection, estimator, n_permutations, groups.__getitem__)
+            pairs = compare_groups(request, collection, estimator, n_permutations, by_name.__getitem__)
             if fails is not None:
                 _check_pairs(fails, pairs)
             return
