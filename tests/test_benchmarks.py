@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2_contingency, ks_2samp
 
 BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
-PEERS = ("densratio", "hyppo", "pandas", "polars", "pyod", "ruptures", "torchdensityestimation")
+PEERS = ("densratio", "hyppo", "pandas", "polars", "pyod", "river", "ruptures", "torchdensityestimation")
 PROGRAM = """
 import runpy, sys
 n_peers = int(sys.argv[1])

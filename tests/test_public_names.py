@@ -24,6 +24,7 @@ PUBLIC = [
     "Dataset",
     "DatasetIndex",
     "DiscriminantRatioEstimator",
+    "DriftMonitor",
     "FewRatioError",
     "InlierOutlierDetector",
     "InputError",
@@ -67,6 +68,7 @@ PACKAGES = {
         UniversalRatioEstimator pretrain_together
         """,
     "fewratio.many": "AllPairsResult DatasetIndex Neighbours compare_all",
+    "fewratio.monitor": "DriftMonitor MonitorState",
     "fewratio.outliers": "InlierOutlierDetector OutlierResult RowExplanation",
     "fewratio.testing": "Exchange TwoSampleTest two_sample_test",
     "fewratio.weights": "WeightResult importance_weights",

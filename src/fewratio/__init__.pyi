@@ -6,6 +6,7 @@ from . import (
     data as data,
     estimators as estimators,
     many as many,
+    monitor as monitor,
     outliers as outliers,
     testing as testing,
     weights as weights,
@@ -40,6 +41,7 @@ from .estimators import (
 )
 from .loading import load_model as load_model
 from .many import AllPairsResult as AllPairsResult, DatasetIndex as DatasetIndex, compare_all as compare_all
+from .monitor import DriftMonitor as DriftMonitor
 from .outliers import InlierOutlierDetector as InlierOutlierDetector, OutlierResult as OutlierResult
 from .weights import WeightResult as WeightResult, importance_weights as importance_weights
 

@@ -20,6 +20,7 @@ _HOMES = {
     "compare": "fewratio.compare.command",
     "outliers": "fewratio.outliers.command",
     "changes": "fewratio.changes.command",
+    "monitor": "fewratio.monitor.command",
     "weights": "fewratio.weights.command",
     "compare-all": "fewratio.many.command",
     "ratio": "fewratio.ratio.command",

@@ -23,9 +23,10 @@ from fewratio.cli import frame
 from fewratio.compare import command as compare
 from fewratio.estimators.mixtures import best_members
 from fewratio.many import command as many
+from fewratio.monitor import command as monitor
 from fewratio.outliers import command as outliers
 
-VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "info", "demo")
+VERBS = ("train", "ratio", "compare", "compare-all", "outliers", "weights", "changes", "monitor", "info", "demo")
 ONE = {
     "compare": ["compare", "a.csv", "b.csv"],
     "compare-all": ["compare-all", "sources"],
@@ -704,8 +705,9 @@ def test_every_verb_on_the_same_files(filled, tmp_path):
 
 def test_python_lines_have_no_option_that_only_the_shell_has():
     values = {"a": "a.csv", "b": "b.csv", "normal": "a.csv", "unlabelled": "b.csv", "folder": "sites"}
-    shell = {"differences": True, "fail_if": ["p < 0.01"], "report": "r.html"}
-    for verb in (compare.VERB, outliers.VERB, many.VERB):
+    values |= {"reference": "a.csv", "batches": ["b.csv"]}
+    shell = {"differences": True, "fail_if": ["p < 0.01"], "report": "r.html", "rebase": True, "state": "s.fewratio"}
+    for verb in (compare.VERB, outliers.VERB, many.VERB, monitor.VERB):
         lines = verb.write_python(values | shell)
         assert "result.to_html('r.html')" in lines
-        assert not any(name in lines for name in ("differences", "fail_if"))
+        assert not any(name in lines for name in ("differences", "fail_if", "rebase", "s.fewratio"))

@@ -31,6 +31,7 @@ _ADVICE = {
     "index": "Build it again, or use another copy.",
     "summary": "Make it again, or use another copy.",
     "map": "Use another copy, or make it with `fewratio map`.",
+    "monitor": "Use another copy, or start again from the reference.",
     "reference": "Write it again with `fewratio reference`, or use another copy.",
 }
 # How much of a file tells whether it is text.

@@ -1,0 +1,125 @@
+"""``fewratio monitor``."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fewratio.cli import frame
+from fewratio.cli.verb import COMMON, SCALE, SHARED, Field, Verb, declare_table
+from fewratio.errors import ParameterError
+
+
+def monitor(
+    request: frame.Request,
+    reference: Path,
+    batches: list[Path],
+    state: Path | None,
+    level: float,
+    groups: str | None,
+    rebase: bool,
+    fail_if: str | None,
+) -> None:
+    """Watch batches of rows, and alarm once they are not like a reference any more.
+
+    With --state the next call resumes where the last one ended: give the same options, and the new files or all of
+    them. A file of the same name and content is counted once.
+
+    Example: fewratio monitor reference.csv monday.csv tuesday.csv --state line3.fewratio --fail-if alarm
+    """
+    from fewratio.data.reference import SUFFIX
+
+    if fail_if not in (None, "alarm"):
+        raise ParameterError(f"--fail-if is {fail_if!r}; the only condition is alarm. Write --fail-if alarm.")
+    if rebase and state is None:
+        raise ParameterError("--rebase is given without --state; there is nothing to begin again. Leave it out.")
+    if state is not None:
+        frame.check_target(state, "--state", reference, *batches, endings=(SUFFIX,))
+    (first, *tables), estimator = request.read(reference, *batches)
+    from fewratio.core.wording import write_count
+    from fewratio.monitor.monitor import DriftMonitor
+
+    with _alone(state):
+        if state is not None and state.exists() and not rebase:
+            watch = DriftMonitor.load(state, estimator)
+            watch.check_same(first, level, groups, request.options(first))
+        else:
+            watch = DriftMonitor(first, level, estimator, request.seed, groups=groups, **request.options(first))
+        skipped = []
+        for label, path, table in zip(frame.make_labels(*batches), batches, tables, strict=True):
+            mark = _make_mark(path)
+            if mark is not None and mark in watch.marks:
+                skipped.append(label)
+                continue
+            watch.update(table, label, mark)
+            if state is not None:
+                watch.save(state)
+    result = watch.state
+    lines = [result.summary, f"evidence    {result.evidence:.3g} now; alarm at {1 / watch.level:.3g}"]
+    lines.append(f"p-value     {result.p_value:.3g}, valid whenever you look")
+    lines += [f"skipped     {label}: it was counted before" for label in skipped]
+    if watch.encoding.is_named:
+        lines.append(f"columns     {watch.encoding.summary}")
+    if result.columns:
+        lines.append("changed     what the bets on each column alone have won")
+        cells = [(each.column, each.change, each.evidence) for each in result.columns]
+        lines += frame.align_columns([("column", "change", "evidence"), *cells[: frame.SHOWN]])
+    shown = result.batches[-frame.SHOWN :]
+    ends = [batch.first for batch in shown[1:]] + [result.n_rows]
+    counted = [(each.name, end - each.first, each.evidence) for each, end in zip(shown, ends, strict=True)]
+    lines += ["batches     the last ones", *frame.align_columns([("batch", "rows", "evidence after it"), *counted])]
+    if state is not None:
+        lines.append(f"State: {state} ({write_count(result.n_rows, 'row')})")
+    columns = {
+        name: [getattr(each, name) for each in result.batches] for name in ("name", "number", "first", "evidence")
+    }
+    payload = {**result.to_dict(), "skipped": skipped} if request.wants_json else {}
+    request.deliver(frame.Answer(lines, payload, columns), result.plot, lambda command: result._report(command))
+    if result.alarm and fail_if is not None:
+        frame.fail(result.summary)
+
+
+def _make_mark(path: Path) -> str | None:
+    """Make what a file is known by: its name and content; None for what cannot be read twice."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    digest.update(path.name.encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def _alone(path: Path | None) -> Iterator[None]:
+    """Wait until no other process uses state files of the same folder, where the system can lock one."""
+    if path is None or os.name == "nt":
+        yield
+        return
+    import fcntl
+
+    folder = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+_BATCHES = "Tables of new rows, in their order; - for CSV on standard input."
+VERB = Verb(
+    monitor,
+    (
+        declare_table("reference", "Table of rows that are as they should be."),
+        Field("batches", _BATCHES, list[Path], reads="table", is_positional=True, is_required=True),
+        Field("state", "File that remembers all rows so far; made by the first call.", Path, python=""),
+        Field("level", "The chance of a false alarm, ever.", float, 0.01),
+        Field("groups", "The column of what rows share that depend on each other; whole groups are watched."),
+        Field("rebase", "Begin again with this reference, after an alarm for instance.", bool, False, python=""),
+        Field("fail-if", f"Exit with {frame.FAILED} if this condition holds: alarm.", python=""),
+        *(field for field in SHARED if field not in (SCALE, COMMON)),
+    ),
+    "monitor = fewratio.DriftMonitor({reference}{settings}{columns})\n"
+    "result = monitor.update({batches})\nprint(result)",
+)

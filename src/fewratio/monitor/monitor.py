@@ -1,0 +1,366 @@
+"""A monitor of rows that come in batches: may be looked at after each, for ever, at one chance of a false alarm."""
+
+import hashlib
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+
+import numpy as np
+
+from fewratio.core.arguments import as_rng, check_number
+from fewratio.core.container import Arrays, Fields, Stored, check_arrays, read_tensors
+from fewratio.core.draws import row_order
+from fewratio.core.shapes import Floats
+from fewratio.core.wording import write_count
+from fewratio.data.columns import ColumnOptions
+from fewratio.data.encoding import Encoding
+from fewratio.data.raw_table import as_raw
+from fewratio.errors import InputError, ModelFileError, ParameterError, name_parameter
+from fewratio.estimators import samples as inputs
+from fewratio.monitor.betting import RankBets
+from fewratio.monitor.learned_scores import WINDOWS, LearnedScores
+from fewratio.monitor.row_reader import average, complete, find_units, list_features, read_features
+from fewratio.monitor.scores import N_BINS, count_bins, find_bins, make_edges
+from fewratio.monitor.state import Batch, ColumnEvidence, MonitorState, Since, UnusualRow, as_number
+
+if TYPE_CHECKING:
+    from fewratio.charts.chart import Picture
+
+_LEAST_ROWS = 10
+# The part of the reference that scores are learned from: a fifth, at least 20 rows or half of it. The others rank.
+_LEARNED_PART, _LEAST_LEARNED = 5, 20
+# What is bet on columns, on the distance from the reference, and on scores that are learned from the last rows.
+_SHARES = {"columns": 0.7, "distance": 0.1, "learned": 0.2}
+# Of a column: what is bet on its value; the rest is bet on its being missing.
+_VALUE = 0.8
+# Cells of the reference that are kept to rank by learned scores.
+_MOST_CELLS = 100_000
+# Points of the picture, batches and names of batches that are remembered, rows that are shown.
+_MOST_POINTS, _MOST_BATCHES, _MOST_MARKS, _SHOWN = 1000, 100, 10_000, 5
+# A column speaks for a change if chance alone would give it this evidence in one of ten such monitors.
+_SPEAKS = math.log(10)
+
+
+class DriftMonitor(Stored):
+    """Watch rows that come in batches, and alarm once they are not like a reference any more.
+
+    If the rows of the reference and all later ones are exchangeable (drawn independently from one distribution, for
+    instance), the chance of any alarm, ever, is at most `level`: you may look after every batch, and batches may be of
+    any size. Ranks of new rows among all rows before them are bet on; the evidence is what the bets have won
+    (`docs/how/monitor.md` has the proof). Rows that depend on each other, such as readings of one machine within an
+    hour, are not exchangeable: name what they share in `groups`, or give means.
+
+    Parameters
+    ----------
+    reference : array-like of shape (n, n_columns)
+        Rows that are as they should be, ten or more; a table may have columns of any kind.
+    level : float, default=0.01
+        The chance of a false alarm.
+    estimator : RatioEstimator, optional
+        Bets on a further score: its ratio of the last rows to the reference, such as that of a model that has learned
+        from related datasets (`load_model`).
+    random_state : int, numpy Generator or None, default=0
+        Breaks ties, and draws the rows of the reference that scores are learned from.
+    groups : str, optional
+        A column that says which rows belong together. Whole groups must be exchangeable, and come in one batch; the
+        mean of each is what is watched.
+    **columns
+        What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`
+        (`fewratio.ColumnOptions`). Dates are left out unless `keep` names them: later rows have later ones.
+
+    Attributes
+    ----------
+    state : MonitorState
+        What `update` returned last.
+    marks : list of str
+        The marks of batches, the last 10,000 that had one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewratio import DriftMonitor
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = DriftMonitor(rng.normal(size=(200, 3)))
+    >>> monitor.update(rng.normal(size=(50, 3))).alarm
+    False
+    >>> state = monitor.update(rng.normal(size=(50, 3)) + [0, 1.5, 0])
+    >>> state.alarm, state.columns[0].column, state.columns[0].change
+    (True, '1', 'higher')
+    """
+
+    _kind = "monitor"
+    _fields: ClassVar[Fields] = {
+        "level": (float,), "seed": (int,), "groups": (str, type(None)), "encoding": (dict,), "has_estimator": (bool,),
+        "n_rows": (int,), "largest": (float,), "alarm_row": (int, type(None)), "step": (int,), "batches": (list,),
+        "marks": (list,), "reference": (str,), "unusual": (list,), "used": (list,), "options": (dict,),
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        reference: Any,
+        level: float = 0.01,
+        estimator: Any = None,
+        random_state: int | np.random.Generator | None = 0,
+        *,
+        groups: str | None = None,
+        **columns: Unpack[ColumnOptions],
+    ) -> None:
+        self.level = check_number("level", level, 0, 1, "a chance between 0 and 1")
+        rng = as_rng(random_state)
+        self._seed, self._groups = int(rng.integers(2**31)), groups
+        self._options = json.loads(json.dumps(columns, default=list))
+        self.estimator = None if estimator is None else inputs.copy_seeded(estimator, estimator, rng)
+        raw = as_raw(reference, "reference").hold_in_memory()
+        units = find_units(raw, groups)
+        watched = raw if groups is None else raw.drop([groups])
+        reader: Any = self.estimator or inputs.default_estimator()
+        samples = inputs.read_samples(reader, {"reference": watched}, columns, uses_dates=False)
+        table = samples.tables[0]
+        encoding = samples.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
+        if encoding.window is not None:
+            found = "estimator is a model of windows of series"
+            raise ParameterError(f"{found}; a monitor watches rows. Use a model that was trained without windows.")
+        known = average(np.asarray(table.numbers), units)
+        if len(known) < _LEAST_ROWS:
+            found = f"reference has {write_count(len(known), 'row' if groups is None else 'group')}"
+            raise InputError(f"{found}; a monitor needs {_LEAST_ROWS} or more. Give more of them.")
+        drawn = row_order(known)[rng.permutation(len(known))]
+        n_learned = max(len(known) // _LEARNED_PART, min(_LEAST_LEARNED, len(known) // 2))
+        is_learned = np.isin(np.arange(len(known)) if units is None else units, drawn[:n_learned])
+        self.encoding = complete(encoding, watched, np.flatnonzero(is_learned), reader.has_sources)
+        # A model sees the features that it knows.
+        self._used = [not reader.has_sources or name in encoding.features for name in self.encoding.features]
+        known = self._read(raw)
+        ranked = known[drawn[n_learned:]]
+        self._calibration = ranked[: max(_LEAST_ROWS, _MOST_CELLS // known.shape[1])]
+        self._prepare(known[drawn[:n_learned]])
+        fixed = self._score(self._learner.rows)[:, : self._n_fixed]
+        self._edges[: self._n_fixed] = [make_edges(column) for column in fixed.T]
+        n_ones = np.full(len(self._edges), -1.0)
+        if groups is None:
+            is_two = np.flatnonzero([each.kind != "value" for each in self._features])
+            n_ones[is_two] = np.round(self._learner.rows[:, is_two].mean(0) * len(ranked))
+        self._bets = RankBets(count_bins(self._edges, self._score(ranked)), n_ones)
+        self._reference = _digest(known)
+        self._n_rows, self._largest = 0, 0.0
+        self._alarm_row: int | None = None
+        # Every so many rows the evidence is remembered.
+        self._step, self._history = 1, np.zeros((0, 2))
+        self._batches: list[Batch] = []
+        self.marks: list[str] = []
+        self._unusual: list[UnusualRow] = []
+
+    def check_same(self, reference: Any, level: float, groups: str | None, columns: Mapping[str, Any]) -> None:
+        """Raise `ParameterError` unless this monitor was made with these arguments."""
+        given = {"level": level, "groups": groups, "columns": json.loads(json.dumps(columns))}
+        own = {"level": self.level, "groups": self._groups, "columns": self._options}
+        for name, value in own.items():
+            if given[name] != value:
+                found = f"{name_parameter(name)} is {given[name]!r}, but the monitor was made with {value!r}"
+                raise ParameterError(f"{found}; it stays as it is. Give the same, or begin again (`--rebase`).")
+        if _digest(self._read(reference, "reference")) != self._reference:
+            found = "reference has other rows than that which the monitor was made with"
+            raise ParameterError(f"{found}; ranks need the same. Give that one, or begin again (`--rebase`).")
+
+    def _prepare(self, learned: Floats) -> None:
+        """Make what follows from the columns and from the rows of the reference that scores are learned from."""
+        self._features = list_features(self.encoding)
+        self._learner = LearnedScores(learned, self.estimator, np.flatnonzero(self._used))
+        self._n_fixed = len(self._features) + 1
+        self._edges = np.tile(make_edges(np.zeros(1)), (self._n_fixed + len(self._learner), 1))
+        counts = Counter((each.column, each.kind == "value") for each in self._features)
+        has_value = {each.column for each in self._features if each.kind == "value"}
+        weights = [_SHARES["columns"] / len(self.encoding.used) for _ in self._features]
+        for place, each in enumerate(self._features):
+            is_value = each.kind == "value"
+            part = (_VALUE if is_value else 1 - _VALUE) if each.column in has_value else 1.0
+            weights[place] *= part / counts[each.column, is_value]
+        self._weights = np.log([*weights, _SHARES["distance"]])
+
+    def _read(self, X: Any, name: str = "batch") -> Floats:
+        """Give the features of rows, or of whole groups of them."""
+        raw = as_raw(X, name).hold_in_memory()
+        units = find_units(raw, self._groups)
+        watched = raw if self._groups is None else raw.drop([self._groups])
+        return average(read_features(self.encoding, watched), units)
+
+    def _score(self, rows: Floats) -> Floats:
+        """Score rows by columns, by distance, and by what is learned; NaN where a value is missing."""
+        missing = rows[:, [each.missing for each in self._features]] >= 1
+        is_value = np.array([each.kind == "value" for each in self._features])
+        columns = np.where(missing & is_value, np.nan, rows)
+        return np.column_stack([columns, self._learner.measure_distance(rows), self._learner.score(rows)])
+
+    def update(self, batch: Any, name: str | None = None, mark: str | None = None) -> MonitorState:
+        """Bet on the rows of a batch, in their order, and say what is known now.
+
+        A column that the reference does not have is left out; one that is not there any more, or holds values of
+        another kind, counts as missing in all rows. Both are warned of.
+
+        Parameters
+        ----------
+        batch : array-like of shape (n, n_columns)
+            One row or more. How rows are divided into batches does not change the evidence.
+        name : str, optional
+            What answers call the batch; by default its number.
+        mark : str, optional
+            What `marks` will have for the batch, by which to know that it was counted.
+        """
+        rows = self._read(batch, name or "batch")
+        self.marks = [*self.marks, *([] if mark is None else [mark])][-_MOST_MARKS:]
+        first, ranks = self._n_rows, []
+        while rows[self._n_rows - first :].size:
+            # Up to where the next scores are learned.
+            start = self._n_rows - first
+            some = rows[start : start + WINDOWS[0] - self._n_rows % WINDOWS[0]]
+            ranks.append(self._bet(some))
+        self._remember(name, first, rows, np.concatenate(ranks))
+        return self.state
+
+    def _bet(self, rows: Floats) -> Floats:
+        """Bet on rows up to which no score changes, then learn from them; give their ranks by distance."""
+        n_scores = len(self._edges)
+        ties = np.random.Generator(np.random.PCG64(self._seed).advance(self._n_rows * n_scores)).random
+        bins = find_bins(self._edges, self._score(rows))
+        ranks, wealth = self._bets.bet(bins, ties((len(rows), n_scores)), self._n_rows)
+        evidence = (wealth + self._all_weights).max(1)
+        reached = np.flatnonzero(evidence >= -math.log(self.level))
+        if self._alarm_row is None and len(reached):
+            self._alarm_row = self._n_rows + int(reached[0])
+        self._largest = max(self._largest, float(evidence.max()))
+        numbers = np.arange(self._n_rows, self._n_rows + len(rows), dtype=np.float64)
+        self._history = np.concatenate([self._history, np.column_stack([numbers, evidence])[numbers % self._step == 0]])
+        while len(self._history) > _MOST_POINTS:
+            self._step *= 2
+            self._history = self._history[self._history[:, 0] % self._step == 0]
+        self._n_rows += len(rows)
+        for slot, sample in self._learner.learn(rows, self._n_rows):
+            place = self._n_fixed + slot
+            self._edges[place] = make_edges(self._learner.score(sample, [slot])[:, 0])
+            values = self._learner.score(self._calibration, [slot])
+            self._bets.restart(place, count_bins(self._edges[place : place + 1], values)[0])
+        return ranks[:, self._n_fixed - 1]
+
+    @property
+    def _all_weights(self) -> Floats:
+        return np.concatenate([self._weights, math.log(_SHARES["learned"]) + self._learner.weights])
+
+    def _remember(self, name: str | None, first: int, rows: Floats, ranks: Floats) -> None:
+        """Keep what is said of a batch."""
+        number = self._batches[-1].number + 1 if self._batches else 1
+        evidence = as_number(float((self._bets.evidence + self._all_weights).max()))
+        self._batches = [*self._batches, Batch(name or f"batch {number}", number, first, evidence)][-_MOST_BATCHES:]
+        order = np.argsort(-ranks, kind="stable")[:_SHOWN]
+        columns = [self._features[place].column for place in self._learner.find_farthest(rows[order])]
+        self._unusual = [
+            UnusualRow(int(row), float(ranks[row]), column) for row, column in zip(order, columns, strict=True)
+        ]
+
+    @property
+    def state(self) -> MonitorState:
+        """What is known now."""
+        wealth = self._bets.evidence
+        evidence = wealth + self._all_weights
+        limit = -math.log(self.level)
+        found: dict[str, ColumnEvidence] = {}
+        for place in np.argsort(-wealth[: len(self._features)], kind="stable"):
+            feature = self._features[place]
+            if evidence[place] >= min(limit, _SPEAKS) and feature.column not in found:
+                change = self._bets.describe(place)
+                if feature.kind != "value" and self._groups is None:
+                    change = f"{feature.text} {'more' if self._bets.is_higher(place) else 'less'} often"
+                found[feature.column] = ColumnEvidence(feature.column, change, as_number(float(wealth[place])))
+        since = None if self._alarm_row is None else self._find_start(int(evidence.argmax()))
+        return MonitorState(
+            self._alarm_row is not None, self._alarm_row, as_number(float(evidence.max())), math.exp(-self._largest),
+            since, list(found.values()), self._unusual, self._n_rows, self._batches,
+            self._history,
+            {"level": self.level, "estimator": self.estimator, "random_state": self._seed, "groups": self._groups},
+        )  # fmt: skip
+
+    def _find_start(self, score: int) -> Since:
+        """Give where the wealth of a score was put in; a learned score has seen the change before that."""
+        mean, deviation = self._bets.find_start(score)
+        last = self._n_rows - 1
+        low, high = max(mean - 2 * deviation, 0), min(mean + 2 * deviation, last)
+        if score >= self._n_fixed:
+            low = mean = self._learner.first_row(score - self._n_fixed)
+        return Since(round(mean), math.floor(low), math.ceil(high))
+
+    def plot(self) -> "Picture":
+        """Draw the evidence over time."""
+        return self.state.plot()
+
+    def to_html(self, path: Any = None) -> str | None:
+        """Write a report of all batches as one HTML file, or return it if no path is given."""
+        return self.state.to_html(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], estimator: Any = None) -> Self:
+        """Read what `save` wrote, to go on with the next batch. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        estimator : RatioEstimator, optional
+            The same as at the start, if there was one: files do not hold it.
+        """
+        return cls._of_file(path, *read_tensors(path, cls._kind, finite=True), estimator=estimator)
+
+    def _payload(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays = {
+            "learned": self._learner.rows, "calibration": self._calibration, "edges": self._edges,
+            "history": self._history,
+        } | {name: getattr(part, name) for part in (self._bets, self._learner) for name in part.kept}  # fmt: skip
+        header = {
+            "level": self.level, "seed": self._seed, "groups": self._groups, "encoding": self.encoding.to_dict(),
+            "used": self._used, "options": self._options, "has_estimator": self.estimator is not None,
+            "n_rows": self._n_rows, "largest": self._largest,
+            "alarm_row": self._alarm_row, "step": self._step, "batches": self._batches,
+            "marks": self.marks, "reference": self._reference, "unusual": self._unusual,
+        }  # fmt: skip
+        return arrays, header
+
+    @classmethod
+    def _of_payload(cls, arrays: Arrays, header: dict[str, Any], **changes: Any) -> Self:
+        monitor, estimator = cls.__new__(cls), changes["estimator"]
+        if header["has_estimator"] != (estimator is not None):
+            found = "has bets of an estimator" if header["has_estimator"] else "has no bets of an estimator"
+            raise ModelFileError(f"The monitor {found}; it must be given as at the start. Pass the same estimator.")
+        monitor.level, monitor._seed, monitor._groups = header["level"], header["seed"], header["groups"]
+        monitor.encoding = Encoding.from_dict(header["encoding"])
+        monitor._used, monitor._options = header["used"], header["options"]
+        seeds = np.random.default_rng(monitor._seed)
+        monitor.estimator = None if estimator is None else inputs.copy_seeded(estimator, estimator, seeds)
+        n_features = monitor.encoding.n_features
+        monitor._calibration, monitor._history = arrays.pop("calibration"), arrays.pop("history")
+        learned = arrays.pop("learned")
+        shapes = (monitor._calibration.shape[1:], learned.shape[1:], monitor._history.shape[1:])
+        if shapes != ((n_features,), (n_features,), (2,)):
+            raise ValueError(f"its rows have the shapes {shapes}, and {n_features} features are needed")
+        monitor._prepare(learned)
+        monitor._bets = RankBets(np.zeros((len(monitor._edges), N_BINS), dtype=np.int64), np.zeros(len(monitor._edges)))
+        parts: dict[Any, tuple[str, ...]] = {each: each.kept for each in (monitor._bets, monitor._learner)}
+        known = {name: part for part, names in parts.items() for name in names}
+        check_arrays(
+            arrays, {name: getattr(part, name).shape for name, part in known.items()} | {"edges": monitor._edges.shape}
+        )
+        monitor._edges = arrays["edges"]
+        for name, part in known.items():
+            setattr(part, name, arrays[name])
+        monitor._n_rows, monitor._largest = header["n_rows"], header["largest"]
+        monitor._alarm_row, monitor._step = header["alarm_row"], header["step"]
+        monitor._batches, monitor.marks = [Batch(*each) for each in header["batches"]], header["marks"]
+        monitor._unusual, monitor._reference = [UnusualRow(*each) for each in header["unusual"]], header["reference"]
+        return monitor
+
+    def __repr__(self) -> str:
+        return f"DriftMonitor(level={self.level}): {self.state.summary}"
+
+
+def _digest(rows: Floats) -> str:
+    return hashlib.sha256(rows.tobytes()).hexdigest()

@@ -1,0 +1,86 @@
+"""The report of a monitor, and the picture of its evidence."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fewratio.charts.chart import Chart, Picture, chart_spec, combine, layer, number
+from fewratio.charts.style import FIRST, OUTLIER
+from fewratio.core.wording import write_count
+from fewratio.report import page
+
+# Below this share of the stake the picture does not look.
+_LOWEST = 0.01
+
+
+def report_state(state: Any, command: str | None) -> page.Report:
+    """Say whether there is an alarm, since when, and by which columns.
+
+    Parameters
+    ----------
+    state : MonitorState
+    command : str or None
+        What makes the report again; by default a call in Python.
+    """
+    level = state.settings["level"]
+    facts = {
+        "Rows": write_count(state.n_rows, "row"),
+        "Evidence": f"{state.evidence:.3g} now; alarm at {1 / level:.3g}",
+        "p-value": f"{state.p_value:.3g}, valid at any moment",
+        "Chance of a false alarm": f"{level:.3g}, ever",
+    }
+    evidence = "what bets on this column alone have won; the alarm counts only its share of all columns"
+    columns = page.Table(
+        "Columns that speak for a change", ("column", "change", "evidence"),
+        [[each.column, each.change, each.evidence] for each in state.columns], False, f"Evidence: {evidence}.",
+    )  # fmt: skip
+    rows = page.Table(
+        "Rows of the last batch, the farthest from the reference first",
+        ("row (counted from 0)", "farther than this share of all rows before", "farthest in"),
+        [[str(each.row), each.rank, each.column] for each in state.rows],
+    )
+    batches = page.Table(
+        "The last batches", ("batch", "first row", "evidence after it"),
+        [[each.name, each.first, each.evidence] for each in state.batches], True,
+    )  # fmt: skip
+    about = (
+        "The evidence is what bets that the rows are unlike the reference have won, from a stake of 1. If nothing has "
+        f"changed, the chance that it ever reaches {1 / level:.3g} is at most {level:.3g}. Rows must be exchangeable."
+    )
+    call = command or "monitor.to_html(path)"
+    sections = [
+        page.Section("Evidence over time", [page.Text(about), _draw(state)]),
+        page.Section(
+            "What changed", [columns] if state.columns else [page.Text("No column alone speaks for a change.")]
+        ),
+        page.Section("Rows and batches", [rows, batches]),
+        page.Section("How this was made", page.describe_making(state.settings, call, "", ())),
+    ]
+    return page.Report("Monitor", state.summary, facts, sections)
+
+
+def draw_evidence(state: Any) -> Picture:
+    """Draw the evidence over time, and where it means an alarm."""
+    said = "no alarm" if state.alarm_row is None else f"alarm at row {state.alarm_row}"
+    return combine([(_draw(state), "", 600)], f"Evidence of {write_count(state.n_rows, 'row')}: {said}")
+
+
+def _draw(state: Any) -> Chart:
+    limit = 1 / state.settings["level"]
+    lowest, largest = math.log(_LOWEST), 600.0
+    data = {
+        "row": state.history[:, 0].tolist(),
+        "evidence": np.exp(np.clip(state.history[:, 1], lowest, largest)).tolist(),
+    }
+    y = {"y": number("evidence", "evidence", scale={"type": "log"}, axis={"tickCount": 6, "format": ".0e"})}
+    place = {"y": {"datum": limit, "type": "quantitative"}}
+    layers = [
+        layer("line", {"x": number("row", "row"), **y}, color=FIRST, strokeWidth=1.5),
+        layer("rule", place, [{}], strokeDash=[4, 3], color=OUTLIER),
+        layer("text", place, [{}], align="left", x=4, dy=-7, text="alarm", color=OUTLIER),
+    ]
+    if state.since is not None:
+        layers.append(layer("rule", {"x": {"datum": state.since.row, "type": "quantitative"}}, [{}], strokeDash=[2, 2]))
+    spec = chart_spec(260, layer=layers)
+    return Chart(spec, data, f"Line: the evidence after each row, with the alarm at {limit:.3g}. {state.summary}")

@@ -1,0 +1,92 @@
+"""Scores of rows: functions that are fixed before the rows that they rank are seen, in bins that are fixed too."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from fewratio.core.shapes import Floats
+
+# Values of a sample that are edges, points interpolated between few, and edges beyond it, in widths of the sample.
+_MOST_VALUES, _POINTS = 80, 40
+_BEYOND = np.array([0.05, 0.1, 0.2, 0.4, 1.0, 3.0, 10.0, 100.0])
+N_EDGES = _MOST_VALUES + _POINTS + 2 * len(_BEYOND)
+N_BINS = 2 * N_EDGES + 1
+
+
+def make_edges(values: Floats) -> Floats:
+    """Make the edges of bins from a sample; every edge is a bin by itself, so that repeated values are not mixed."""
+    known = np.unique(values[np.isfinite(values)])
+    if not len(known):
+        known = np.zeros(1)
+    if len(known) > _MOST_VALUES:
+        known = np.unique(np.quantile(values, np.linspace(0, 1, _MOST_VALUES), method="nearest"))
+    between = np.interp(np.linspace(0, len(known) - 1, _POINTS), np.arange(len(known)), known)
+    width = _BEYOND * ((known[-1] - known[0]) or abs(known[0]) or 1.0)
+    edges = np.unique(np.concatenate([known[0] - width, known, between, known[-1] + width]))
+    return np.pad(edges, (0, N_EDGES - len(edges)), constant_values=np.finfo(np.float64).max)
+
+
+def find_bins(edges: Floats, values: Floats) -> NDArray[np.intp]:
+    """Find the bins of values, of shape (n_rows, n_scores), by the edges of each score; -1 for NaN."""
+    bins = np.empty(values.shape, dtype=np.intp)
+    for place, (limits, column) in enumerate(zip(edges, values.T, strict=True)):
+        bins[:, place] = limits.searchsorted(column) + limits.searchsorted(column, "right")
+    return np.where(np.isnan(values), -1, bins)
+
+
+def count_bins(edges: Floats, values: Floats) -> NDArray[np.int64]:
+    """Count the values in each bin of each score."""
+    bins = find_bins(edges, values)
+    return np.stack([np.bincount(column[column >= 0], minlength=N_BINS) for column in bins.T]).astype(np.int64)
+
+
+def sum_products(rows: Floats) -> Floats:
+    """Sum the products of all columns of rows, of which a further one, the first, is 1."""
+    extended = np.column_stack([np.ones(len(rows)), rows])
+    return extended.T @ extended
+
+
+def whiten(products: Floats) -> tuple[Floats, Floats]:
+    """Give the mean of rows, and what makes columns of deviations from it uncorrelated, from the right.
+
+    The covariance is shrunk to that of uncorrelated columns of deviation 1, as if that had been seen in as many rows as
+    there are columns.
+    """
+    n, d, mean = products[0, 0], len(products) - 1, products[0, 1:] / products[0, 0]
+    covariance = (products[1:, 1:] - n * np.outer(mean, mean) + d * np.eye(d)) / (n + d)
+    return mean, solve_triangular(cholesky(covariance, lower=True), np.eye(d), lower=True).T
+
+
+class Quadratic(NamedTuple):
+    """A score x'Qx + b'x."""
+
+    square: Floats
+    linear: Floats
+
+    def __call__(self, rows: Floats) -> Floats:
+        """Score rows."""
+        return ((rows @ self.square) * rows).sum(1) + rows @ self.linear
+
+
+def measure_distance(known: Floats) -> Quadratic:
+    """Give the squared Mahalanobis distance, but for a constant, from rows of these sums of products."""
+    mean, white = whiten(known)
+    square = white @ white.T
+    return Quadratic(square, -2 * square @ mean)
+
+
+def learn_scores(known: Floats, window: Floats) -> tuple[Quadratic, Quadratic]:
+    """Learn two scores that are high for rows like those of a window and low for those with these sums of products.
+
+    The first is the log ratio of two normal densities of one covariance, the second that of two covariances, where the
+    window's is shrunk to the other as if that had been seen in twice as many rows as there are columns.
+    """
+    mean, white = whiten(known)
+    rows = (window - mean) @ white
+    (n, d), shift = rows.shape, rows.mean(0)
+    inverse = np.linalg.inv(((rows - shift).T @ (rows - shift) + 2 * d * np.eye(d)) / (n + 2 * d))
+    square = white @ (np.eye(d) - inverse) @ white.T
+    tilted = 2 * white @ inverse @ (shift * n / (n + d)) - 2 * square @ mean
+    return Quadratic(np.zeros_like(square), white @ shift), Quadratic(square, tilted)

@@ -1,0 +1,146 @@
+"""What a monitor says after a batch."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fewratio.core.shapes import Floats
+from fewratio.core.wording import write_count
+from fewratio.report.reported import Reported, make_plain
+
+if TYPE_CHECKING:
+    from fewratio.charts.chart import Picture
+    from fewratio.report.page import Report
+
+# Logarithms of numbers that floats can hold.
+_LARGEST = 700.0
+
+
+class Since(NamedTuple):
+    """Where a change began: the number of a row, counting from 0 over all batches, and a range of two deviations."""
+
+    row: int
+    low: int
+    high: int
+
+
+class ColumnEvidence(NamedTuple):
+    """What speaks for a change of a column.
+
+    Attributes
+    ----------
+    column : str
+    change : str
+        What became of it, such as "higher" or "missing more often".
+    evidence : float
+        What the bets on it alone have won; only what the number of columns leaves of it counts for the alarm.
+    """
+
+    column: str
+    change: str
+    evidence: float
+
+
+class UnusualRow(NamedTuple):
+    """A row far from the others: its number in the batch, its rank by distance (1: the farthest), and a column."""
+
+    row: int
+    rank: float
+    column: str
+
+
+class Batch(NamedTuple):
+    """A batch: its name and number, that of its first row, and the evidence after it."""
+
+    name: str
+    number: int
+    first: int
+    evidence: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MonitorState(Reported):
+    """What `DriftMonitor.update` says after a batch.
+
+    Attributes
+    ----------
+    alarm : bool
+        Whether the evidence has ever reached 1 / level. If the rows are exchangeable with those of the reference, this
+        happens with a chance of at most `level`, however many rows come and however often one looks.
+    alarm_row : int or None
+        The row, counting from 0 over all batches, at which it did.
+    evidence : float
+        What bets against the reference have won by now, from a stake of 1: an e-value.
+    p_value : float
+        1 / the largest evidence so far, or 1. It is valid at any moment.
+    since : Since or None
+        Where the change began, once there is an alarm.
+    columns : list of ColumnEvidence
+        The columns that speak for a change, the clearest first. It is empty as long as none does.
+    rows : list of UnusualRow
+        The rows of the last batch that are farthest from the reference.
+    n_rows : int
+        How many rows were seen.
+    batches : list of Batch
+        The last batches.
+    history : ndarray of shape (n, 2)
+        Numbers of rows, and the logarithm of the evidence after each.
+    settings : dict
+        The parameters of the monitor.
+    """
+
+    alarm: bool
+    alarm_row: int | None
+    evidence: float
+    p_value: float
+    since: Since | None
+    columns: list[ColumnEvidence]
+    rows: list[UnusualRow]
+    n_rows: int
+    batches: Sequence[Batch]
+    history: Floats
+    settings: dict[str, Any]
+
+    def locate(self, row: int) -> str:
+        """Say which row of which batch a row is, counting from 0."""
+        found = [batch for batch in self.batches if batch.first <= row]
+        return f"row {row}" + (f" (row {row - found[-1].first} of {found[-1].name})" if found else "")
+
+    @property
+    def summary(self) -> str:
+        """The answer in a sentence or two."""
+        seen = write_count(self.n_rows, "row")
+        if not self.alarm or self.since is None or self.alarm_row is None:
+            return f"No alarm after {seen}: evidence {self.evidence:.3g}, alarm at {1 / self.settings['level']:.3g}."
+        low, high = self.since.low, self.since.high
+        text = f"Alarm at {self.locate(self.alarm_row)}. The change began about {self.locate(self.since.row)}, "
+        text += f"between rows {low} and {high}." if low < high else "no earlier and no later."
+        told = ", ".join(f"{each.column} ({each.change})" for each in self.columns[:3])
+        return f"{text} {f'Columns: {told}' if told else 'No column alone shows it: columns together do'}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain numbers, strings and lists."""
+        return make_plain(
+            self, "alarm", "alarm_row", "evidence", "p_value", "since", "columns", "rows", "n_rows", "batches",
+            "history",
+        )  # fmt: skip
+
+    def plot(self) -> "Picture":
+        """Draw the evidence over time."""
+        from fewratio.monitor.report import draw_evidence
+
+        return draw_evidence(self)
+
+    def _report(self, command: str | None = None) -> "Report":
+        from fewratio.monitor.report import report_state
+
+        return report_state(self, command)
+
+    def __repr__(self) -> str:
+        return f"MonitorState({self.summary})"
+
+
+def as_number(logarithm: float) -> float:
+    """Give an evidence from its logarithm, or the largest that can be written."""
+    return math.exp(min(logarithm, _LARGEST))
