@@ -131,3 +131,15 @@ def test_the_share_beyond_a_shift_is_small_in_a_clean_batch_with_discrete_column
     assert "the table has shifted as a whole" in result.shift
     assert "of clean rows about 4% are" in result.shift
     assert result.detector._beyond_shift(result.samples.tables[0], result._levels) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("n_strange", "said"), [(1, "1 of 31 rows is an outlier (it may"), (3, "4 of 33 rows are outliers (1 of them")]
+)
+def test_the_answer_counts_outliers_and_names_the_row_of_an_error(n_strange, said):
+    rng = np.random.default_rng(0)
+    batch = np.vstack([rng.normal(size=(30, 2)) / 2, [[9.0, 0], [0, 9], [-9, 9]][:n_strange]])
+    result = InlierOutlierDetector().fit(rng.normal(size=(40, 2))).detect(batch)
+    answer = result._report().answer
+    assert answer.startswith(said)
+    assert f"Looks like an error: row {result.errors[0].row}, column 0: 9 is far above all normals" in answer

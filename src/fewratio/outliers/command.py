@@ -62,7 +62,7 @@ def outliers(
         X, n_outliers = result.samples.tables[0], int(result.is_outlier.sum())
         counted = f"{n_outliers} of {write_count(X.n_rows, 'row')} of {frame.make_label(judged_path)}"
         lines = [
-            f"{counted} are outliers{result.expectation}",
+            f"{counted} {'is an outlier' if n_outliers == 1 else 'are outliers'}{result.expectation}",
             f"threshold   {result.threshold:.3g}: {result.meaning}",
         ]
         if result.rule == "false discovery rate" and estimator is None:
@@ -152,7 +152,7 @@ VERB = Verb(
         "Which rows are outliers?",
         "Rows that are unlike rows known to be normal, and in which columns.",
         {
-            "normal": ("Normal rows", "Rows that are known to be as they should", "example-grower_1"),
+            "normal": ("Normal rows", "Rows that are known to be as they should be", "example-grower_1"),
             "unlabelled": ("Rows to judge", "For instance, the delivery of today", "example-delivery"),
         },
         "a delivery of wine",

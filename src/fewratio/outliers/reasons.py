@@ -97,7 +97,7 @@ def _new_categories(n_normals: int, levels: Mapping[Any, Levels], is_outlier: ND
             meant = _guess_meant(text, folded, closest)
             if meant or (rated[row] > _STRANGE and (is_rare or is_outlier[row])):
                 question = f" (did you mean {meant}?)" if meant else ""
-                words = f"{label} {text} was never seen{question}"
+                words = f"{_call(label)} {text} was never seen{question}"
                 found.append(CellReason(row, label, text, "category", float(rated[row]), words))
     return found
 
@@ -138,9 +138,8 @@ def _odd_numbers(
             value, of_column = float(rows[row, places[k]]), normals[:, places[k]]
             low, high = of_column.min(), of_column.max()
             side = "below" if value < low else "above"
-            words = (
-                f"{label} {column.write(value)} is far {side} all normals ({column.write(low)} to {column.write(high)})"
-            )
+            known = f"all normals ({column.write(low)} to {column.write(high)})"
+            words = f"{_call(label)} {column.write(value)} is far {side} {known}"
             found.append(CellReason(row, label, value, "outside", float(outside[row, k]), words))
         given_others = [k for k in range(outside.shape[1] - len(places)) if places[k] in labels]
         if by_itself or not given_others:
@@ -151,9 +150,14 @@ def _odd_numbers(
             side = "above" if scaled[n + row] @ cells.weights[:, k] > 0 else "below"
             others = np.where(np.arange(len(places)) == k, 0, np.abs(cells.weights[:, k]))
             other, value = owner[int(places[others.argmax()])], float(rows[row, places[k]])
-            words = f"{label} {column.write(value)} is far {side} what {other} and other columns predict"
+            predicted = f"what {_call(other).removesuffix(':')} and other columns predict"
+            words = f"{_call(label)} {column.write(value)} is far {side} {predicted}"
             found.append(CellReason(row, label, value, "relation", float(outside[row, len(places) + k]), words))
     return found
+
+
+def _call(label: str | int) -> str:
+    return f"column {label}:" if isinstance(label, int) else label
 
 
 def _closest_pair(texts: Sequence[str]) -> float:

@@ -54,13 +54,16 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         f"{called}{row} ({column}{reason.columns[0]} {write_signed(reason.differences[0])})"
         for row, reason in zip(names, reasons, strict=True)
     ][: min(_NAMED, n_outliers)]
-    answer = f"{n_outliers} of {n_rows} are outliers{result.expectation}. Most anomalous: {', '.join(first)}."
+    found = "is an outlier" if n_outliers == 1 else "are outliers"
+    answer = f"{n_outliers} of {n_rows} {found}{result.expectation}. Most anomalous: {', '.join(first)}."
     if not n_outliers:
         answer = f"No outliers were found among {n_rows}."
     if result.shift:
         answer += f" {result.shift}"
     if result.errors:
-        answer += f" Looks like an error: {'; '.join(error.text for error in result.errors[:_NAMED])}."
+        cell, n_more = result.errors[0], len(result.errors) - 1
+        more = f", and {write_count(n_more, 'more cell')} below" if n_more else ""
+        answer += f" Looks like an error: {called}{rows.row_names(table, np.array([cell.row]))[0]}, {cell.text}{more}."
     for each in result.non_overlapping:
         answer += f" {each.describe(['the normal rows', name])}."
     n_normals = len(detector._normals)

@@ -91,8 +91,9 @@ class OutlierResult(Reported):
     @property
     def expectation(self) -> str:
         """The same in words, to stand behind the number of outliers."""
-        false = self.expected_false
-        return f" ({false:.0f} of them may well be normal)" if false and false >= 0.5 else ""
+        n_outliers, false = int(self.is_outlier.sum()), round(self.expected_false or 0)
+        who = f"{false} of them" if false < n_outliers else "it" if n_outliers == 1 else "all of them"
+        return f" ({who} may well be normal)" if false else ""
 
     @cached_property
     def shift(self) -> str | None:
