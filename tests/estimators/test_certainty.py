@@ -10,15 +10,12 @@ from fewratio import (
     Collection,
     DiscriminantRatioEstimator,
     InputError,
-    MetaRatioEstimator,
     ModelFileError,
-    load_model,
 )
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.core.true_ratio import gaussian_relative_ratio
 from fewratio.estimators import NotFittedError
 from fewratio.estimators.certainty import bound_probability, measure_certainty
-from fewratio.estimators.networks import Training
 from tests.strategies import few, quick, seeds
 
 LAM = 2.0 / 2.0 ** np.arange(3)
@@ -158,38 +155,16 @@ def test_levels_are_probabilities(model, level):
         model.interval([[0.0, 0, 0]], level)
 
 
-def make_network():
-    return MetaRatioEstimator(training=Training(max_steps=30), random_state=0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make",
-    [
-        make_network,
-        lambda: AutoRatioEstimator(members=[DiscriminantRatioEstimator(n_components=16), make_network()]),
-    ],
-    ids=["network", "members"],
-)
-def test_validation_datasets_say_how_sure_networks_are(make, tmp_path):
-    datasets = list(family(12)[0])
-    sources, validation = (Collection.from_arrays(some) for some in (datasets[:8], datasets[8:]))
-    model = make().pretrain(sources, validation)
-    model.save(tmp_path / "model.safetensors")
-    low, high = load_model(tmp_path / "model.safetensors").fit(datasets[0][:3], datasets[1][:3]).interval(datasets[2]).T
-    assert 0 < np.mean(high - low) < 2
-    assert 1e-3 < model.certainty_ < 1e3
-    again = model.pretrain(sources)
-    with pytest.raises(NotFittedError, match="with 4 or more validation datasets"):
-        again.fit(datasets[0][:3], datasets[1][:3]).interval(datasets[2])
-
-
 def test_without_errors_on_datasets_held_out_there_is_no_interval():
     rows = family(2)[0]
     plain = AutoRatioEstimator(random_state=0).fit(rows[0, :3], rows[1, :3])
     for ask in (lambda: plain.interval(rows[0]), plain.divergence_interval):
         with pytest.raises(NotFittedError, match=r"held out are known; .* Call pretrain with related"):
             ask()
+    members = [DiscriminantRatioEstimator(n_components=16)]
+    given = AutoRatioEstimator(members=members).pretrain(Collection.from_arrays(list(rows)))
+    with pytest.raises(NotFittedError, match="and no members"):
+        given.fit(rows[0, :3], rows[1, :3]).divergence_interval()
     unbounded = DiscriminantRatioEstimator(0.0, n_components=16).pretrain(Collection.from_arrays(list(rows)))
     with pytest.raises(NotFittedError, match="alpha is 0"):
         unbounded.fit(rows[0, :3], rows[1, :3]).interval(rows[0])

@@ -8,24 +8,18 @@ by the same number, 2 alpha^2.
 """
 
 from collections.abc import Sequence
-from copy import copy
-from itertools import permutations
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv
 
-from fewratio.core.draws import row_order
 from fewratio.core.shapes import Floats
 from fewratio.errors import InputError
 from fewratio.estimators.base import NotFittedError, RatioEstimator
-from fewratio.estimators.quantities import relative_squared_error
 
 # Certainties are at least this and at most one over it: an error that rises with the rows is chance.
 _LEAST = 1e-3
-# What to measure it on: at least and at most so many datasets held out, samples of these sizes, query rows of each.
-FEWEST_DATASETS, _MOST_DATASETS, _SIZES, _N_QUERY = 4, 8, (1, 3, 10), 64
 # Probabilities that bounds are computed for, up to one half; bounds of others are interpolated. Bisections of a bound.
 _N_GRID, _N_BISECTIONS = 65, 40
 
@@ -53,23 +47,6 @@ def measure_certainty(falls: Sequence[float] | Floats, losses: Sequence[float] |
         return None
     fall, limit = np.polyfit(falls, losses, 1)
     return float(np.clip((limit + 1 / (2 * alpha)) / max(fall, _LEAST), _LEAST, 1 / _LEAST).round(6))
-
-
-def measure_on_datasets(estimator: RatioEstimator, datasets: Sequence[Floats], alpha: float) -> float | None:
-    """Give the same by the pairs of some datasets that it has not learned from; None if these are too few or short."""
-    used = [X[row_order(X)] for X in datasets[:_MOST_DATASETS]]
-    longest = min(map(len, used)) // 3
-    if len(used) < FEWEST_DATASETS or longest < _SIZES[1]:
-        return None
-    sizes, losses, fitted = [min(size, longest) for size in _SIZES], [], copy(estimator)
-    for size in sizes:
-        found = []
-        for nu, de in permutations(used, 2):
-            fitted._fit(nu[:size], de[size : 2 * size])
-            at_nu, at_de = (fitted._ratio(X[2 * size :][:_N_QUERY]) for X in (nu, de))
-            found.append(relative_squared_error(at_nu, at_de, alpha))
-        losses.append(float(np.mean(found)))
-    return measure_certainty(1 / np.sqrt(sizes), losses, alpha)
 
 
 def read_certainty(value: Any) -> float | None:
@@ -161,7 +138,6 @@ class CertainEstimator(RatioEstimator):
             found = "alpha is 0" if not self.alpha else "No errors on related datasets held out are known"
             raise NotFittedError(
                 f"{found}; the interval of a {type(self).__name__} needs such errors, and an alpha above 0. Call "
-                f"pretrain with related datasets, for networks with {FEWEST_DATASETS} or more validation datasets too; "
-                "or use UniversalRatioEstimator, which needs none."
+                "pretrain with related datasets and no members, or use UniversalRatioEstimator, which needs none."
             )
         return self.certainty_ * harmonic_size(len(self.ratio_nu_), len(self.ratio_de_)) ** 0.5

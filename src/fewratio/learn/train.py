@@ -92,7 +92,6 @@ def _train(
 ) -> Any:
     """Learn from the datasets with what the options name."""
     import fewratio
-    from fewratio.estimators.certainty import FEWEST_DATASETS
 
     if learner == "fast":
         if episodes == "inliers":
@@ -116,11 +115,7 @@ def _train(
         from fewratio.estimators.mixtures.best_members import make_best_members
 
         estimator = fewratio.AutoRatioEstimator(members=make_best_members(estimator, random_state=seed))
-    # Held out once for all networks, so that errors there say how sure the model is.
-    sources, held_out = networks.pretraining.hold_out(collection, None, seed, needs_two=True)
-    if episodes == "inliers" or held_out is collection or len(held_out) < FEWEST_DATASETS:
-        return estimator.pretrain(collection, checkpoint=checkpoint)
-    return estimator.pretrain(sources, held_out, checkpoint=checkpoint)
+    return estimator.pretrain(collection, checkpoint=checkpoint)
 
 
 SCALES = ("auto", "ranks", "columns", "none")

@@ -25,7 +25,7 @@ from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
 from fewratio.estimators.base import NotFittedError, RatioEstimator, fit_to_drawn
-from fewratio.estimators.certainty import CertainEstimator, harmonic_size, measure_on_datasets, read_certainty
+from fewratio.estimators.certainty import CertainEstimator, harmonic_size, read_certainty
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.closed_form.discriminant_model import at_size, ratio_of_log
@@ -196,10 +196,6 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         by_kind = [1 / (len(kinds) * kinds[type(member)]) for member in members]
         of_members = by_kind if self.shares is None else map(float, self.shares)
         self._set_learned(members, [(share,) * len(SIZES) for share in of_members])
-        if validation is not None:
-            # Held out from networks too.
-            held_out = [np.asarray(dataset.X, np.float64) for dataset in validation]
-            self.certainty_ = measure_on_datasets(self, held_out, float(self.alpha))
         return self
 
     def _learn(self, collection: Collection, validation: Collection | None) -> tuple[list[Any], Shares, float | None]:

@@ -13,7 +13,6 @@ from sklearn.base import clone
 from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError
-from fewratio.estimators.certainty import CertainEstimator, measure_on_datasets, read_certainty
 from fewratio.estimators.learned_file import LearnedEstimator, make_header, read_source_columns
 from fewratio.estimators.networks import members
 from fewratio.estimators.networks.network_estimator import Model, NetworkEstimator, resolve_device
@@ -29,7 +28,7 @@ _GROUPS: dict[str, type[Parameters]] = {group.__name__: group for group in (Pair
 
 
 @dataclass(eq=False, repr=False)
-class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
+class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets.
 
     Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict`, as often as
@@ -131,8 +130,8 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
         collection : Collection
             The source datasets, at least two.
         validation : Collection, optional
-            Datasets for early stopping, and, if there are four or more, for `interval`. By default a tenth of the
-            sources (2 to 10) is held out for early stopping; with fewer than six sources, all are used for both.
+            Datasets for early stopping. By default a tenth of the sources (2 to 10) is held out for that; with fewer
+            than six sources, all are used for both.
         checkpoint : path, optional
             File to keep the state of the training in. If it is there, the training resumes from it; that needs a
             ``random_state``. Networks of several kinds have a file each, with the kind at the end of its name.
@@ -142,9 +141,6 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
         self
         """
         pretrain_together([self], [collection], [validation], checkpoint=checkpoint)
-        if validation is not None and isinstance(self.episodes, Pairs):
-            held_out = [np.asarray(dataset.X, np.float64) for dataset in validation]
-            self.certainty_ = measure_on_datasets(self, held_out, float(self.alpha))
         return self
 
     @classmethod
@@ -170,8 +166,7 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
         }
         header = make_header(type(self).__name__, self._source_columns, parameters)
         arrays = {name: tensor.cpu().numpy() for name, tensor in self.model_.state_dict().items()}
-        header |= {"networks": [network.to_dict() for network in self.networks_], "certainty": self.certainty_}
-        return arrays, header
+        return arrays, header | {"networks": [network.to_dict() for network in self.networks_]}
 
     @staticmethod
     def _parameters_of(header: dict[str, Any]) -> dict[str, Any]:
@@ -204,7 +199,6 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
             for each, model in zip(networks, models, strict=True)
         ]
         self._set_trained(members.Trained(parameters, trained, columns))
-        self.certainty_ = read_certainty(header["certainty"])
         self.model_.to(resolve_device(self.device))
 
     def set_params(self, **params: Any) -> Self:
@@ -215,7 +209,7 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
 
     def _set_trained(self, trained: members.Trained) -> None:
         """Take over what was learned from sources."""
-        self._trained, self.networks_, self.certainty_ = trained, trained.networks, None
+        self._trained, self.networks_ = trained, trained.networks
         self.model_ = members.join_networks([network.model for network in trained.networks])
         self.history_ = trained.networks[0].history
         self._keep_columns(trained.columns)
