@@ -143,3 +143,12 @@ def test_the_answer_counts_outliers_and_names_the_row_of_an_error(n_strange, sai
     answer = result._report().answer
     assert answer.startswith(said)
     assert f"Looks like an error: row {result.errors[0].row}, column 0: 9 is far above all normals" in answer
+
+
+def test_a_thousandth_of_a_positive_value_is_listed_though_it_is_near_the_others():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"price": np.exp(rng.normal(8, 1, 150)), "size": rng.normal(size=150)})
+    table.loc[100, "price"] /= 1000
+    result = InlierOutlierDetector(contamination=0.01).fit(table[:50]).detect(table[50:].reset_index(drop=True))
+    assert not result.is_outlier[50]
+    assert result.reasons[50].startswith(f"price {table['price'][100]:.4g} is far below all normals")

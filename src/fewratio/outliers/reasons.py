@@ -14,7 +14,7 @@ from fewratio.data.column_kinds import CATEGORY, TIME
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import Levels
 from fewratio.outliers.outlier_score import Units
-from fewratio.outliers.strange_cells import StrangeCells, rate_new_categories
+from fewratio.outliers.strange_cells import StrangeCells, rate_gaps, rate_new_categories
 
 # A cell of a flagged row is a reason if it is so many deviations outside all normals, and farther than any normal is
 # outside the others.
@@ -61,7 +61,8 @@ def find_errors(
     """List the cells of a batch that are unlike those of all normals, the strangest first.
 
     A row that is not flagged must have a cell that a batch without errors has in one case of ten: a p-value of at most
-    0.1, adjusted for the number of columns (`rate_gaps`).
+    0.1, adjusted for the number of columns (`rate_gaps`). Where all values of a column are positive, their logarithms
+    count as well.
 
     Parameters
     ----------
@@ -120,10 +121,15 @@ def _odd_numbers(
     scaled = units(pooled)
     cells = StrangeCells(scaled, n, np.lexsort(scaled.T) if scaled.shape[1] else np.arange(len(pooled)))
     outside, of_normals = cells(scaled[n:]), cells(scaled[:n], are_normals=True)
-    p_values = cells.p_values(scaled, n)
-    is_gross = (outside > _STRANGE) & (outside > of_normals.max(0, initial=0)) & is_outlier[: len(rows), None]
-    is_gross |= p_values * outside.shape[1] <= _LEVEL
     places = np.flatnonzero(units.varies)
+    p_values = cells.p_values(scaled, n)
+    # A thousandth of a positive value is near the others, but not by its logarithm.
+    positive = np.flatnonzero((pooled[:, places] > 0).all(0))
+    for k in positive.tolist():
+        logs = np.log(pooled[:, places[k]])
+        p_values[:, k] = np.minimum(p_values[:, k], rate_gaps(logs[:n], logs[n:]))
+    is_gross = (outside > _STRANGE) & (outside > of_normals.max(0, initial=0)) & is_outlier[: len(rows), None]
+    is_gross |= p_values * (outside.shape[1] + len(positive)) <= _LEVEL
     labels = {
         place.start: (label, column)
         for label, (column, place) in columns.items()
