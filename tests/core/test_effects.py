@@ -21,3 +21,15 @@ def test_weights_count_in_the_mean_of_the_first_rows():
 def test_no_effect_is_larger_than_a_hundred_deviations(n_rows):
     assert means_apart(np.ones(n_rows), np.full(n_rows, 2.0)) == -100
     assert means_apart(np.linspace(9, 9.001, n_rows), np.linspace(2, 2.001, n_rows)) == 100
+
+
+def test_a_small_deviation_beside_a_large_mean_counts():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=40), rng.normal(2, size=40)
+    expected = means_apart(first, second)
+    assert means_apart(first + 1e13, second + 1e13) == pytest.approx(expected, abs=0.01)
+
+
+def test_equal_constants_have_no_effect():
+    assert means_apart(np.full(20, 0.1), np.full(300, 0.1)) == 0
+    assert means_apart(np.full(20, 0.1), np.full(300, 0.1 + 2e-17)) == 0

@@ -99,3 +99,11 @@ def test_the_middle_of_a_column_says_what_is_far():
     np.testing.assert_allclose(clip_to_middle(rows, margin=1.0).max(), 2 * high - low)
     rare = (np.arange(100) == 7).astype(float)[:, None]
     np.testing.assert_array_equal(clip_to_middle(rare), rare)
+
+
+def test_a_small_deviation_beside_a_large_mean_is_a_unit():
+    rows = np.random.default_rng(0).normal(size=(40, 1))
+    np.testing.assert_allclose(scaling.column_scaling([rows + 1e13])[1], scaling.column_scaling([rows])[1], rtol=0.01)
+    large, small = (scaling.standardise(each, [slice(0, 1)]) for each in (rows + 1e13, rows))
+    np.testing.assert_allclose(large, small, atol=0.01)
+    assert not scaling.standardise(np.full((3000, 1), 0.1), [slice(0, 1)]).any()

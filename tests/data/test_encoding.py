@@ -163,6 +163,9 @@ def test_a_time_zone_in_one_table_is_said(make):
         encoding, (first, second) = encode(zoned, naive)
     assert encoding.columns[0].zone == "UTC"
     assert first == second
+    with pytest.warns(FewRatioWarning) as said:
+        compare_datasets(zoned, naive, n_permutations=0)
+    assert sum("has a time zone" in str(each.message) for each in said) == 1
 
 
 ZONED = pd.date_range("2024-06-01 22:30", periods=9, freq="h", tz="Europe/Berlin")
@@ -464,7 +467,7 @@ def test_options_that_do_not_go_together():
         ColumnRules.of(dict(keep=[None]))
     with pytest.raises(ParameterError, match="encoding is a str"):
         encode(pl.DataFrame({"p": [1.0]}), encoding="onehot")
-    with pytest.raises(ParameterError, match="'missing' is no option for columns; those are columns, drop, keep"):
+    with pytest.raises(ParameterError, match="'missing' is not an option for columns; those are columns, drop, keep"):
         ColumnRules.of(dict(missing="median"))
 
 
@@ -690,7 +693,7 @@ def test_times_with_am_and_pm_are_times_of_day(make):
 )
 def test_a_misspelt_option_gets_the_name_that_python_has_for_it(option, advice):
     rows = np.arange(6.0).reshape(3, 2)
-    with pytest.raises(ParameterError, match=f"is no option for columns; .*{advice}"):
+    with pytest.raises(ParameterError, match=f"is not an option for columns; .*{advice}"):
         compare_datasets(rows, rows, **option)
 
 
@@ -890,3 +893,31 @@ def test_the_nearest_names_of_columns_come_first():
 )
 def test_means_and_deviations_have_the_same_decimals(kind, means, deviations, expected):
     assert Column("p", kind).write_means(means, deviations) == expected
+
+
+def test_whole_numbers_that_floats_merge_are_refused_and_name_rows_exactly(make, tmp_path):
+    first, second = ([2**60 + start + n for n in range(9)] for start in (0, 50))
+    advice = "are the same 64-bit float; .*Subtract 1152921504606846976 from the column in all tables"
+    tables = [(make({"p": first}), make({"p": second})), (make({"p": first[:1]}), make({"p": second[:1]}))]
+    tables += [(np.array(first)[:, None], np.array(second)[:, None])]
+    for name, values in {"a": first, "b": second}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(map(str, ["p", *values])))
+    for pair in (*tables, (tmp_path / "a.csv", tmp_path / "b.csv")):
+        with pytest.raises(InputError, match=advice):
+            encode(*pair)
+    named = [make({"user_id": each, "x": [0.5] * 9}) for each in (first, second)]
+    encoding, _ = encode(*named)
+    assert left_out(encoding) == {"user_id": "id"}
+    assert list(encoding.encode(named[0]).row_names) == list(map(str, first))
+    twice = make({"p": first * 2}), make({"p": second * 2})
+    assert len(encode(*twice, categorical="p")[0].features) == 18
+    # Nanoseconds since 1970 stay different.
+    assert numbers_of(make({"p": [1_700_000_000 * 10**9, 1_700_000_001 * 10**9]}))[1] == [1_700_000_001e9]
+
+
+@pytest.mark.parametrize(
+    ("values", "advice"), [([None] * 3, "Pass a column of"), (["a", "b", "c"], r"keep=\['p'\] uses")]
+)
+def test_what_can_help_is_advised_where_no_column_is_left(values, advice):
+    with pytest.raises(InputError, match=f"no column is left to use: 'p' .*; at least one is needed. {advice}"):
+        encode(pd.DataFrame({"p": values}))

@@ -863,3 +863,15 @@ def test_the_sheet_that_is_read_is_named_if_there_are_more(tmp_path):
             pd.DataFrame({"x": [number, 2.0]}).to_excel(book, sheet_name=name, index=False)
     with pytest.warns(UserWarning, match="a.xlsx has 2 sheets; the first, 'May', was read"):
         assert read_raw(find_file(path)).cells("x") == [0.0, 2.0]
+
+
+def test_columns_divided_by_blanks_are_found(tmp_path):
+    path = write(tmp_path, "a.csv", "city price day\nBonn 1.5 2024-01-01\nKiel 2.5 2024-01-02\n")
+    assert read_frame(find_file(path)).columns == ["city", "price", "day"]
+    path = write(tmp_path, "b.csv", "home town\nNew York\nBad Ems\n")
+    assert read_frame(find_file(path)).columns == ["home town"]
+
+
+def test_a_name_that_is_repeated_is_to_be_changed(tmp_path):
+    with pytest.raises(DataFileError, match=r"the name 'p'\); expected another name for each column. Rename one"):
+        read_columns(find_file(write(tmp_path, "a.csv", "p,p\n1,2\n")))

@@ -270,7 +270,7 @@ def test_dates_that_order_two_tables_are_left_out():
     a = {"day": [day(i) for i in range(n)], "born": [day(i % 7) for i in range(n)], "p": noise(n, 1)}
     b = {"day": [day(50 + i) for i in range(n)], "born": [day(i % 7 + 1) for i in range(n)], "p": noise(n, 2)}
     said = r"Left out: 'day' \(shows which table came first: 2020-01-01 to 2020-01-20, then 2020-02-20 to 2020-03-10\)"
-    with pytest.warns(LeftOutWarning, match=said + r"\. To use them, choose keep=\['day'\]\."):
+    with pytest.warns(LeftOutWarning, match=said + r"\. To use it, choose keep=\['day'\]\."):
         samples = read(a, b)
     assert samples.encoding.names == ("born", "p")
     assert samples.encoding.summary == (
@@ -305,7 +305,7 @@ def test_dates_of_tables_without_names():
 
 def test_names_of_rows_are_warned_of():
     a, b = ({"name": [f"{side}{i}" for i in range(9)], "p": noise(9, 0)} for side in "ab")
-    with pytest.warns(LeftOutWarning, match=r"Left out: 'name' \(id\)\. To use them, choose keep=\['name'\]\."):
+    with pytest.warns(LeftOutWarning, match=r"Left out: 'name' \(id\)\. To use it, choose keep=\['name'\]\."):
         read(a, b)
     with pytest.warns(LeftOutWarning, match="'name'"):
         RuLSIF().fit(pl.DataFrame(a), pl.DataFrame(b))

@@ -305,6 +305,11 @@ def test_what_is_no_table_is_refused(X, found):
     assert found in refusal(X)
 
 
+def test_records_are_refused_with_what_reads_them():
+    assert "X_nu is a list of dicts; expected" in refusal([{"a": 1}, {"a": 2}])
+    assert "Pass pandas.DataFrame(X_nu)." in refusal([{"a": 1}])
+
+
 def test_a_series_a_dict_and_a_path_are_tables(tmp_path):
     frame = pd.DataFrame({"a": [1.5, 2.5], "b": [3.0, np.nan]})
     frame.to_csv(tmp_path / "data.csv", index=False)
@@ -317,7 +322,7 @@ def test_a_series_a_dict_and_a_path_are_tables(tmp_path):
         assert as_table(series).feature_names == ("a",)
         assert as_table(series).numbers.tolist() == [[1.5], [2.5]]
     assert as_table(pd.Series([1.5])).feature_names is None
-    assert "columns of '1', '2' values" in refusal({"a": [1], "b": [1, 2]})
+    assert "columns of 1 and 2 values" in refusal({"a": [1], "b": [1, 2]})
     with pytest.raises(DataNotFoundError, match=r"'absent\.csv' does not exist"):
         as_raw("absent.csv")
 

@@ -187,7 +187,12 @@ class ComparisonResult(Reported):
             )
         if self.p_value is not None and self.p_value > LEVEL:
             alone = [str(each.column) for each in self.columns if (each.p_value or 0) <= LEVEL]
-            if alone:
+            if alone and len(self.columns) == 1:
+                said.append(
+                    f"The p-value of column {alone[0]} is smaller because it looks at fewer kinds of differences than "
+                    "the test of the tables, whose p-value is the one that counts."
+                )
+            elif alone:
                 said.append(
                     f"{write_list(alone)} would count as different alone, but the test of all kinds of differences "
                     "together finds none: take it as a hint."

@@ -32,10 +32,16 @@ def per_matrix(value: Any, like: Array) -> Any:
     return value.astype(like.dtype, copy=False)[..., None, None] if isinstance(value, numpy.ndarray) else value
 
 
-def real_deviation(mean: Float[Array, "... d"], deviation: Float[Array, "... d"]) -> Float[Array, "... d"]:
+# The relative rounding of what was computed, and of values as they are given: some steps between neighbouring floats.
+COMPUTED, GIVEN = 1e-12, 8 * float(numpy.finfo(numpy.float64).eps)
+
+
+def real_deviation(
+    mean: Float[Array, "... d"], deviation: Float[Array, "... d"], rounding: float = COMPUTED
+) -> Float[Array, "... d"]:
     """Give the deviations of columns; 0 where one cannot be told from rounding, as that of 0.1 repeated."""
     xp = namespace(mean)
-    rounding = (1e-12 * abs(mean)).clip(min=xp.finfo(mean.dtype).tiny)
+    rounding = (rounding * abs(mean)).clip(min=xp.finfo(mean.dtype).tiny)
     return xp.where(deviation <= rounding, 0.0, deviation)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fewratio.core.arrays import GIVEN
 from fewratio.core.shapes import Floats
 
 # Where the deviation is next to nothing, so many deviations are as good as any number.
@@ -18,10 +19,14 @@ def means_apart(first: Floats, second: Floats, weights: Floats | None = None) ->
 
     Weights of the first rows count in their mean, and not in the deviations.
     """
+    # Differences from a value of the column: those of constants are 0, without rounding.
+    origin = second[0]
+    first, second = first - origin, second - origin
     within = np.sqrt((first.var() + second.var()) / 2)
-    mean = np.average(first, weights=weights)
-    difference = float(mean - second.mean())
-    if within > 1e-12 * max(abs(mean), abs(second.mean())):
+    difference = float(np.average(first, weights=weights) - second.mean())
+    if abs(difference) <= GIVEN * abs(origin):
+        return 0.0
+    if within > GIVEN * abs(origin):
         return float(np.clip(difference / within, -_LARGEST, _LARGEST))
     return float(np.sign(difference) * _LARGEST)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.arrays import real_deviation
+from fewratio.core.arrays import GIVEN, real_deviation
 from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats
 
@@ -92,7 +92,7 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
         # Columns in blocks: all of them together would be the table once more.
         blocks = row_blocks(len(mean), n_rows)
         scale = np.concatenate([_units(np.concatenate([X[:, block].T for X in samples], axis=1)) for block in blocks])
-    return mean, np.where(real_deviation(mean, scale) == 0, 1.0, scale)
+    return mean, np.where(real_deviation(mean, scale, GIVEN) == 0, 1.0, scale)
 
 
 def _units(columns: NDArray[np.floating]) -> Floats:
@@ -201,7 +201,7 @@ def standardise(rows: Floats, columns: Sequence[slice]) -> Floats:
     ``columns`` has the places of the features of each column of a table.
     """
     centred = rows - np.median(rows, axis=0)
-    variances = real_deviation(rows.mean(0), rows.std(0)) ** 2
+    variances = real_deviation(rows.mean(0), centred.std(0), GIVEN) ** 2
     is_share = ((rows == 0) | (rows == 1)).all(0)
     of_shares = np.add.reduceat(np.where(is_share, variances, 0), [place.start for place in columns])
     together = np.repeat(of_shares, [place.stop - place.start for place in columns])

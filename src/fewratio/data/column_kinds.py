@@ -47,6 +47,8 @@ PLURALS |= {DURATION: "durations", TIME: "times of day"}
 # pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _LONGEST_CELL = 40
+# The largest whole number up to which floats have all.
+EXACT = 2**53
 DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
@@ -96,7 +98,7 @@ class ColumnValues(NamedTuple):
         Of numbers, booleans (0 and 1), dates (days since 1970), durations (seconds) and times of day (hours); NaN for
         what is missing.
     codes : ndarray of shape (n,)
-        Of text and categories: the number of each row's text; -1 for what is missing.
+        Of text, categories and whole numbers beyond 2**53: the number of each row's text; -1 for what is missing.
     texts : list of str
         The distinct texts.
     zone : str or None
@@ -149,6 +151,8 @@ class ColumnValues(NamedTuple):
         """Return values of any kind as texts, in the order in which they first appear."""
         if self.kind in (TEXT, CATEGORY):
             return self
+        if self.kind == NUMBER and len(self.texts):
+            return self._replace(kind=CATEGORY)
         if self.kind not in (*PLURALS, MISSING):
             found = f"{self.name} holds {self.kind}"
             raise InputError(f"{found}; categories and names are text, numbers or dates. Choose another column.")
@@ -179,7 +183,8 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
     """Return what a column of pyarrow holds: the type decides the kind."""
     kind = column.type
     if is_number_type(kind):
-        return ColumnValues(table, label, NUMBER, arrow_numbers(column))
+        values = ColumnValues(table, label, NUMBER, arrow_numbers(column))
+        return values._replace(**_encode_texts(column)) if is_wide(column) else values
     if kind == pa.bool_():
         return ColumnValues(table, label, BOOLEAN, arrow_numbers(column))
     if pa.types.is_duration(kind) or pa.types.is_time(kind):
@@ -196,13 +201,47 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
     elif str(kind) not in ("null", "string", "large_string", "string_view"):
         nested = pa.types.is_nested(kind)
         return ColumnValues(table, label, "nested values" if nested else f"type {str(kind).removeprefix('large_')}")
-    # In the order in which texts first appear, without categories that are declared but not there.
+    coded = _encode_texts(column)
+    if not coded["texts"]:
+        return ColumnValues(table, label, MISSING, np.full(len(coded["codes"]), np.nan), coded["codes"])
+    return ColumnValues(table, label, CATEGORY if is_category else TEXT, **coded)
+
+
+def _encode_texts(column: pa.ChunkedArray) -> dict[str, Any]:
+    """Return codes and texts of a column, in the order in which they first appear, without what is only declared."""
     coded = column.cast(pa.large_string(), safe=False).combine_chunks().dictionary_encode()
-    codes: NDArray[Any] = np.from_dlpack(_fill_missing(coded.indices.cast(pa.int64()), -1))
-    if not len(coded.dictionary):
-        return ColumnValues(table, label, MISSING, np.full(len(codes), np.nan), codes)
-    kind = CATEGORY if is_category else TEXT
-    return ColumnValues(table, label, kind, codes=codes, texts=coded.dictionary.to_pylist())
+    codes = np.from_dlpack(_fill_missing(coded.indices.cast(pa.int64()), -1))
+    return {"codes": codes, "texts": coded.dictionary.to_pylist()}
+
+
+def is_wide(column: pa.ChunkedArray) -> bool:
+    """Whether a column has whole numbers that a float may not tell from their neighbours."""
+    if not pa.types.is_integer(column.type) or column.type.bit_width < 64:
+        return False
+    return any(abs(end or 0) > EXACT for end in pa.compute.min_max(column).as_py().values())
+
+
+def shift_wide(columns: Sequence[ColumnValues]) -> list[NDArray[Any]]:
+    """Return the numbers of a column of several tables; wide ones less the smallest of them, which is exact."""
+    origin = min((int(text) for values in columns for text in values.texts), default=0)
+    return [
+        np.array([*(float(int(text) - origin) for text in values.texts), np.nan])[values.codes]
+        if len(values.texts)
+        else values.numbers
+        for values in columns
+    ]
+
+
+def check_exact(columns: Sequence[ColumnValues]) -> None:
+    """Raise if different whole numbers of a column of several tables are the same float."""
+    texts = {text: values for values in columns if values.kind == NUMBER for text in values.texts}
+    merged = {float(text): text for text in texts}
+    if len(merged) < len(texts):
+        text = next(text for text in texts if text not in merged.values())
+        found = f"{texts[text].name} holds {text} besides {merged[float(text)]}, which are the same 64-bit float"
+        advice = f"Subtract {min(map(int, texts))} from the column in all tables, or name it in"
+        ways = " or ".join(name_parameter(name, "") for name in ("categorical", "drop"))
+        raise InputError(f"{found}; different numbers must stay different. {advice} {ways}.")
 
 
 def is_number_type(kind: pa.DataType) -> bool:

@@ -29,9 +29,11 @@ from fewratio.data.column_kinds import (
     TIME,
     WRITERS,
     ColumnValues,
+    check_exact,
     check_numbers,
     find_zone,
     read_text_kind,
+    shift_wide,
     unify_booleans,
     warn_of_booleans,
     write_days,
@@ -154,7 +156,7 @@ class ColumnRules:
             meant = " and ".join(name for each in nearest for name in each)
             advice = f"Did you mean {meant}?" if meant else "Pass one of them."
             raise ParameterError(
-                f"{quote_list(unknown)} is no option for columns; those are {', '.join(known)}. {advice}"
+                f"{quote_list(unknown)} is not an option for columns; those are {', '.join(known)}. {advice}"
             )
         # An encoding does not say whether dates that order two tables are kept.
         besides = sorted(set(given) - {"encoding", "keep"})
@@ -336,8 +338,11 @@ def decide_column(
         return _decide_category(label, [values.to_categories() for values in found], may_be_id and is_text, parts)
     numbers = [values.to_numbers(kind) for values in found]
     may_be_id &= rules.finds_ids and raws[0].is_named and kind == NUMBER
-    if may_be_id and _count_rows(label, numbers if parts is None else [numbers[0][rows] for rows in parts]):
-        return Column(label, left_out=ID)
+    if may_be_id:
+        exact = shift_wide(found) if TEXT not in {values.kind for values in found} else numbers
+        if _count_rows(label, exact if parts is None else [exact[0][rows] for rows in parts]):
+            return Column(label, left_out=ID)
+    check_exact(found)
     present = np.concatenate([each[~np.isnan(each)] for each in numbers])
     if not len(present):
         return Column(label, left_out=EMPTY)

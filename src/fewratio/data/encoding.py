@@ -124,8 +124,11 @@ class Encoding:
         if not encoding.features:
             why = write_list(f"{column.name!r} ({column.left_out})" for column in columns)
             found = f"{' and '.join(raw.name for raw in raws)}: no column is left to use: {why}"
-            keep, category, number = (name_parameter(name, "") for name in ("keep", "categorical", "numeric"))
-            raise InputError(f"{found}; at least one is needed. Name one in {keep}, {category} or {number}.")
+            advice = "Pass a column of numbers, categories or dates"
+            if usable := [column.name for column in columns if column.left_out in (ID, NAMES_DATASET)]:
+                keep = name_parameter("keep", usable[0], f"keep={usable[:1]!r}")
+                advice = f"{keep} uses such a column all the same"
+            raise InputError(f"{found}; at least one is needed. {advice}.")
         return encoding
 
     @classmethod
@@ -407,7 +410,9 @@ def warn_of_left_out(reasons: Mapping[str, str], learned_from: str | None = None
     usable = [name for name, why in reasons.items() if why.startswith((ID, NAMES_DATASET, ORDERS, DATED))]
     use = name_parameter("keep", ",".join(usable), f"keep={usable!r}")
     columns = write_list(f"{name!r} ({why})" for name, why in reasons.items())
-    advice = f". To use them, choose {use}." if usable and learned_from is None else "."
+    advice = (
+        f". To use {'it' if len(usable) == 1 else 'them'}, choose {use}." if usable and learned_from is None else "."
+    )
     same = f", as in {learned_from}" if learned_from is not None else ""
     warnings.warn(LeftOutWarning(f"Left out: {columns}{same}{advice}"), stacklevel=5)
 

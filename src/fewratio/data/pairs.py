@@ -60,7 +60,6 @@ def _unify_dates(columns: list[ColumnValues]) -> list[ColumnValues]:
         is_text = values.kind in (TEXT, CATEGORY) and all(read_days(text) is not None for text in values.texts)
         if values.kind != DATE and not is_text:
             return columns
-    find_zone(columns)
     return [values._replace(kind=DATE, numbers=values.to_numbers(DATE), zone=None) for values in columns]
 
 
@@ -135,7 +134,10 @@ def read_labels(argument: str, given: Any, tables: Mapping[str, Any]) -> tuple[d
     raws = {name: as_raw(table, name) for name, table in tables.items()}
     if isinstance(given, str):
         columns = [raw.row_labels(given) for raw in raws.values()]
-        coded = [values.to_categories() for values in _unify_dates(columns)]
+        unified = _unify_dates(columns)
+        if unified[0].kind == DATE:
+            find_zone(columns)
+        coded = [values.to_categories() for values in unified]
         labels = [np.array([*each.texts, None], dtype=object)[each.codes] for each in coded]
         raws = {name: raw.drop([given]) if given in raw.places else raw for name, raw in raws.items()}
     else:

@@ -21,6 +21,7 @@ from fewratio.core.blocks import CACHED_VALUES, row_blocks
 from fewratio.core.wording import name_columns, quote_list, write_count, write_label
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import (
+    EXACT,
     NUMBER,
     ColumnValues,
     arrow_numbers,
@@ -28,6 +29,7 @@ from fewratio.data.column_kinds import (
     check_numbers,
     decode_numbers,
     is_number_type,
+    is_wide,
     read_values,
 )
 from fewratio.errors import FewRatioError, InputError, MissingColumnError
@@ -243,15 +245,16 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     if isinstance(X, Mapping) and not hasattr(X, "shape"):
         columns = [_read_column(values, f"column {label!r} of {name}") for label, values in X.items()]
         if len(set(map(len, columns))) > 1:
-            found = f"{name} has columns of {quote_list(sorted({str(len(each)) for each in columns}))} values"
-            raise InputError(f"{found}; {_LAYOUT}. Give every column as many values.")
+            found = f"{name} has columns of {' and '.join(map(str, sorted({*map(len, columns)})))} values"
+            raise InputError(f"{found}; {_LAYOUT}. Give every column the same number of values.")
         check_shape((len(columns[0]) if columns else 1, len(columns)), name)
         labels, is_named = _read_labels(list(X), name)
     elif frame is None:
         array = _read_array(X, name)
         check_shape(array.shape, name)
         labels = tuple(map(str, range(array.shape[1])))
-        if array.dtype.kind in "biuf":
+        has_wide = array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > EXACT
+        if array.dtype.kind in "biuf" and not has_wide:
             return RawTable(name, labels, False, array)
         if array.dtype.kind in "Mm":
             # Of finer units NumPy makes integers.
@@ -373,7 +376,8 @@ def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True) -> RawTabl
     check_shape(table.shape, name)
     table = decode_numbers(table)
     labels, kinds = name_columns(table.column_names), set(table.schema.types)
-    if not all(map(is_number_type, kinds)) or (len(kinds) > 1 and pa.float32() in kinds):
+    is_mixed = not all(map(is_number_type, kinds)) or (len(kinds) > 1 and pa.float32() in kinds)
+    if is_mixed or any(map(is_wide, table.columns)):
         return RawTable(name, labels, is_named, table)
     array = np.empty(table.shape, np.float32 if pa.float32() in kinds else np.float64)
     start, batches = 0, table.to_batches()[::-1]
@@ -454,6 +458,8 @@ def _read_column(values: Any, name: str) -> list[Any]:
 
 
 def _read_rows(rows: list[Any], name: str) -> NDArray[Any]:
+    if rows and isinstance(rows[0], Mapping):
+        raise InputError(f"{name} is a list of {type(rows[0]).__name__}s; {_LAYOUT}. Pass pandas.DataFrame({name}).")
     try:
         values = np.asarray(rows)
         # NumPy turns [1, "a"] into two texts; as objects, only the column that holds text is to blame.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.arrays import real_deviation
+from fewratio.core.arrays import GIVEN, real_deviation
 from fewratio.core.blocks import row_blocks
 from fewratio.core.draws import draw_rows, row_order
 from fewratio.core.kernels import check_squares
@@ -111,8 +111,8 @@ class Units:
 
     def __init__(self, pooled: Floats) -> None:
         clipped = clip_to_middle(pooled, margin=1.0)
-        mean, deviation = clipped.mean(0), clipped.std(0)
-        self.varies = real_deviation(mean, deviation) > 0
+        mean, deviation = clipped.mean(0), (clipped - clipped[:1]).std(0)
+        self.varies = real_deviation(mean, deviation, GIVEN) > 0
         self._mean, self._deviation = mean[self.varies], deviation[self.varies]
 
     def __call__(self, rows: Floats) -> Floats:

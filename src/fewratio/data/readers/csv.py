@@ -13,6 +13,7 @@ from typing import NamedTuple, TextIO
 
 from fewratio.core.wording import name_columns, quote_list, write_count
 from fewratio.data import arrow as pa
+from fewratio.data.column_kinds import is_number
 from fewratio.data.written_forms import has_decimal_comma
 from fewratio.errors import name_parameter
 
@@ -23,7 +24,7 @@ _BLOCK_BYTES, _COLUMN_BYTES, _MOST_BYTES = 2**22, 2**12, 2**27
 _MOST_COLUMNS = 50_000
 # Rows that say whether the line above them names the columns.
 _MOST_FIRST_ROWS = 1000
-_SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "blanks"}
 _SEPARATOR_LINE = re.compile(r'"?sep=([\t !#-~])"?\r?\n')
 _NO_FIT = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
 # Python reads bytes that are not UTF-8 as these.
@@ -197,6 +198,10 @@ class OtherEncoding(ValueError):
     """The text is neither UTF-8 nor Windows-1252, or is damaged."""
 
 
+class RepeatedNames(ValueError):
+    """Several columns have one name."""
+
+
 class OtherSeparator(ValueError):
     """Columns are divided by another mark than was said; nothing is wrong with the file."""
 
@@ -236,8 +241,12 @@ def read_first_lines(path: Path, separator: str) -> FirstLines:
             n_rows = min(_MOST_FIRST_ROWS, _MOST_COLUMNS // len(names))
             found += islice(filter(None, rows), max(n_rows, 1) - 1) if first else []
     header, row = separator.join(names), separator.join(first)
+    # Blanks may be within names and texts: they divide columns if every line has as many, and a number is between them.
+    words = [separator.join(each).split(" ") for each in (names, *found)]
+    by_blanks = len({*map(len, words)}) == 1 and first and any(map(is_number, words[1]))
     for mark, name in _SEPARATOR_NAMES.items():
-        if mark != separator and separator not in header and mark in header and mark in row:
+        is_mark = mark != " " or by_blanks
+        if mark != separator and separator not in header and mark in header and mark in row and is_mark:
             divided = f"divided by {name} and not by {_SEPARATOR_NAMES.get(separator, repr(separator))}"
             has_commas = any(map(has_decimal_comma, mark.join(separator.join(each) for each in found).split(mark)))
             advice = f"give {name_parameter('separator', mark)}"
@@ -270,7 +279,7 @@ def complete_names(names: Sequence[str]) -> list[str]:
     result = list(name_columns(names))
     repeated = [name for name, count in Counter(result).items() if count > 1]
     if repeated:
-        raise ValueError(f"several columns have the name {quote_list(repeated)}")
+        raise RepeatedNames(f"several columns have the name {quote_list(repeated)}")
     return result
 
 

@@ -31,6 +31,7 @@ from fewratio.data.readers.csv import (
     FirstLines,
     OtherEncoding,
     OtherSeparator,
+    RepeatedNames,
     complete_names,
     find_padded,
     open_csv,
@@ -552,6 +553,8 @@ def name_file_in_errors(file: TableFile) -> Iterator[None]:
         marks = repr(file.separator) if file.separator else "tabs" if file.suffix == ".tsv" else "commas"
         found = f"{file} cannot be read ({' '.join(str(error).split())[:500]})"
         advice = "Fix the file or export it again"
+        if isinstance(error, RepeatedNames):
+            needed, advice = "another name for each column", "Rename one of them"
         if isinstance(error, OtherEncoding):
             advice = "Save it again as UTF-8: in Excel as 'CSV UTF-8', in a text editor as encoding UTF-8"
         raise DataFileError(f"{found}; expected {needed.format(marks)}. {advice}.") from error
