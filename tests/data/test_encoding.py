@@ -689,6 +689,7 @@ def test_times_with_am_and_pm_are_times_of_day(make):
         ({"seed": 1}, r"Did you mean random_state\?"),
         ({"dorp": "x"}, r"Did you mean drop\?"),
         ({"shared": True}, "Pass one of them."),
+        ({"decimal": ","}, r"Pass read_table\(path, decimal=','\) as the table\."),
     ],
 )
 def test_a_misspelt_option_gets_the_name_that_python_has_for_it(option, advice):

@@ -154,7 +154,9 @@ class ColumnRules:
                 for name in unknown
             ]
             meant = " and ".join(name for each in nearest for name in each)
+            of_files = [f"{name}={given[name]!r}" for name in ("separator", "decimal", "header") if name in unknown]
             advice = f"Did you mean {meant}?" if meant else "Pass one of them."
+            advice = f"Pass read_table(path, {', '.join(of_files)}) as the table." if of_files else advice
             raise ParameterError(
                 f"{quote_list(unknown)} is not an option for columns; those are {', '.join(known)}. {advice}"
             )
