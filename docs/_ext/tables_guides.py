@@ -104,7 +104,10 @@ def monitor_delays():
     cells = (200, 5), (2000, 30)
     methods = {"fewratio": "fewratio", "page-hinkley": "Page-Hinkley", "adwin": "ADWIN", "naive": "p < 0.01"}
     found = [
-        {(each["method"], each["change"]): each for each in records("monitor", what="delay", reference=n, columns=d)}
+        {
+            (each["method"], each["change"]): each
+            for each in records("monitor", what="delay", calm=100, reference=n, columns=d)
+        }
         for n, d in cells
     ]
     lines = []
