@@ -661,6 +661,13 @@ def test_numbers_and_dates_in_other_forms_are_refused(make, texts):
     assert "p=" + texts[0] in encode(make({"p": texts * 3, "x": [0.5] * 6}), categorical="p")[0].feature_names
 
 
+@pytest.mark.parametrize("texts", ["4WD 2WD AWD", "1980s 1990s 2000s", "3G 4G 5G", "0 1 2 3+", "4th 5th 6th", "1 2 G"])
+def test_a_few_texts_that_repeat_are_categories(make, texts):
+    names = texts.split()
+    encoding, _ = encode(make({"p": names * 5, "x": [0.5] * 5 * len(names)}))
+    assert {f"p={name}" for name in names} <= set(encoding.feature_names)
+
+
 @pytest.mark.parametrize(
     "form",
     ["%Y/%m/%d", "%Y/%m/%d %H:%M", "%B %d, %Y", "%b %d %Y %I:%M %p", "%d-%b-%Y", "%d %B %Y", "%Y-%m-%d %I:%M %p"],

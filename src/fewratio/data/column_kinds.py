@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.wording import write_count, write_list
 from fewratio.data import arrow as pa
-from fewratio.data.written_forms import advise, find_forms
+from fewratio.data.written_forms import advise, are_measured, find_forms
 from fewratio.errors import FewRatioWarning, InputError, name_parameter
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ def read_text_kind(columns: Sequence[ColumnValues]) -> str:
     """Return what the texts of a column of several tables can all be read as, and warn where they may be names.
 
     A column is refused if most of its different texts are numbers, dates or times, but not all of one kind, or in a
-    form that is not read.
+    form that is not read, and they are not a few that repeat, as categories do.
     """
     texts = list(dict.fromkeys(text for values in columns for text in values.texts))
     label = str(columns[0].label)
@@ -428,7 +428,8 @@ def read_text_kind(columns: Sequence[ColumnValues]) -> str:
             _warn_of_kinds(label, found, "it is read as numbers", f"For categories or names, choose {use}")
         return kinds[texts[0]]
     forms = {text: form for text, form in find_forms(held).items() if text not in kinds}
-    if 2 * len(kinds | forms) > len(texts):
+    n_rows = sum(int((values.codes >= 0).sum()) for values in columns)
+    if 2 * len(kinds | forms) > len(texts) and are_measured(kinds | forms, n_rows):
         _refuse_text(columns, {text: PLURALS[kind] for text, kind in kinds.items()}, forms, texts)
     return TEXT
 

@@ -64,6 +64,17 @@ def find_forms(texts: Collection[str]) -> dict[str, str]:
     return forms
 
 
+def are_measured(texts: Collection[str], n_rows: int) -> bool:
+    """Whether texts with numbers are measurements, not categories: many, of several parts, or rarely repeated.
+
+    Examples
+    --------
+    >>> are_measured(["4WD", "2WD"], 50), are_measured(["4 kg", "7 kg"], 3), are_measured(["4.5 kg", "7.1 kg"], 50)
+    (False, True, True)
+    """
+    return len(texts) >= _MANY or 2 * len(texts) > n_rows or any(re.search(r"\d\D+\d", text) for text in texts)
+
+
 def advise(form: str) -> tuple[str, str]:
     """Return how values of a form must be written instead, and what to do."""
     if form.startswith("dates"):
