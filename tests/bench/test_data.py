@@ -27,6 +27,7 @@ def data(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_it_is_a_command(tmp_path):
     command = [sys.executable, "-m", "fewratio_bench", "data", "list", "--json"]
     own = os.environ | {"FEWRATIO_DATA": "", "FEWRATIO_CACHE": str(tmp_path)}

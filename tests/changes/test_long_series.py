@@ -101,6 +101,7 @@ def test_a_short_burst_is_two_changes():
     assert found.changes[1]["deviation_before"] == pytest.approx(1, abs=0.5)
 
 
+@pytest.mark.slow
 def test_a_long_staircase_changes_at_its_steps():
     series = np.repeat([0.0, 1.0, 0.0], [43_456, 40_003, N])
     assert detect_changes(series).points.tolist() == [43_456, 83_459]

@@ -50,6 +50,7 @@ def run(arguments):
     return CliRunner().invoke(app, arguments, catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ONE)
 def test_the_report_has_the_answer_and_the_command_that_makes_it_again(folder, verb):
     done = run([*ONE[verb], "--report", "r.html"])

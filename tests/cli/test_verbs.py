@@ -106,6 +106,7 @@ def test_a_verb_prints_lines_or_json_and_writes_files(filled, tmp_path, verb, mo
     assert {path.name for path in tmp_path.iterdir()} == {"r.csv", "r.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "ending"), [("compare", ".png"), ("compare-all", ".svg"), ("changes", ".pdf")])
 def test_a_picture_is_of_the_kind_of_its_ending(filled, tmp_path, verb, ending):
     picture = tmp_path / f"picture{ending}"

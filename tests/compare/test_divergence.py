@@ -109,6 +109,7 @@ def test_rows_of_one_block_do_not_stand_for_each_other():
 # ---------------------------------------------------------------- the limit
 
 
+@pytest.mark.slow
 def test_the_limit_is_below_the_truth_where_rare_rows_are_missing():
     # Of ten rows none is among those in common in a third of the draws: the samples look separated.
     truth, limits = 0.409, []

@@ -131,6 +131,7 @@ def test_several_columns_are_channels_and_units_do_not_matter():
     np.testing.assert_allclose(ratios[0], ratios[1], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_model_cuts_new_series_and_its_file_remembers_how(tmp_path):
     sources = make_sources()
     model = AutoRatioEstimator(random_state=0).pretrain(sources)

@@ -65,6 +65,7 @@ def test_every_pair_is_in_one_block():
 
 
 @FEW
+@pytest.mark.slow
 def test_neither_blocks_nor_workers_matter():
     # Other datasets make other blocks: of thirty of nine rows there are several per side.
     sets = collection((3, 9, 9, 9, 4, 3, *[9] * 27))

@@ -36,6 +36,7 @@ def test_dask_gives_the_same_bits(alone):
         assert n_tasks > 36
 
 
+@pytest.mark.slow
 def test_a_backend_that_gives_no_results_one_by_one(alone):
     # As that of Ray.
     with joblib.parallel_config("multiprocessing"):

@@ -178,6 +178,7 @@ def test_a_pretrained_estimator_keeps_what_it_has_learned():
         detector.fit(np.ones((4, 3)))
 
 
+@pytest.mark.slow
 def test_threads_may_share_a_detector():
     normals, *_ = planted(9)
     batches = [planted(seed, n_batch=25 + seed)[1] for seed in range(8)]

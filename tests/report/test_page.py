@@ -110,6 +110,7 @@ def test_the_chart_script_is_made_once_and_kept(tmp_path, monkeypatch):
     assert bundle.chart_script() == "another"
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

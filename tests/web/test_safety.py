@@ -141,6 +141,7 @@ def test_jobs_of_one_user_and_of_all_are_bounded():
         assert answers[1].json()["title"] == "Too much work"
 
 
+@pytest.mark.slow
 def test_a_job_that_takes_too_long_is_ended():
     with Client(make_app(work, limits=Limits(seconds=2)), base_url="http://127.0.0.1") as client:
         client.get("/api/v1/examples")
@@ -149,6 +150,7 @@ def test_a_job_that_takes_too_long_is_ended():
         assert re.match(r"The work (took longer than 2 s|was ended by the system)", job["message"])
 
 
+@pytest.mark.slow
 def test_results_are_forgotten_and_the_folder_is_private_and_goes_at_the_end():
     app = make_app(work, limits=Limits(kept=1))
     with Client(app, base_url="http://127.0.0.1") as client:
