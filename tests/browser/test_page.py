@@ -286,7 +286,7 @@ def test_columns_are_read_again_with_other_marks_and_messages_name_what_is_on_th
     with page_of() as (_, panel):
         give(panel, tmp_path / "a.csv", tmp_path / "b.csv")
         reason = panel.get_by_text("cannot be used as it is: column 'day'")
-        assert "name it in “Use as: category”" in reason.inner_text()
+        assert "name the column in “Use as: category”" in reason.inner_text()
         panel.get_by_text("Options", exact=True).click()
         panel.get_by_label("Separator of columns").fill("|")
         panel.get_by_label("Separator of columns").blur()
