@@ -32,6 +32,12 @@ def per_matrix(value: Any, like: Array) -> Any:
     return value.astype(like.dtype, copy=False)[..., None, None] if isinstance(value, numpy.ndarray) else value
 
 
+def log_sum(logarithms: numpy.ndarray, axis: int = 0) -> numpy.ndarray:
+    """Give the logarithm of the sum of exponentials over an axis; scipy's is slow on small arrays."""
+    largest = logarithms.max(axis, keepdims=True)
+    return numpy.asarray(largest.squeeze(axis) + numpy.log(numpy.exp(logarithms - largest).sum(axis)))
+
+
 # The relative rounding of what was computed, and of values as they are given: some steps between neighbouring floats.
 COMPUTED, GIVEN = 1e-12, 8 * float(numpy.finfo(numpy.float64).eps)
 

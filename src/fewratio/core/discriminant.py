@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
 
+from fewratio.core.arrays import log_sum
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.errors import ParameterError
 
@@ -210,7 +211,7 @@ class DatasetPosterior:
         """Give the logarithm of the mean of densities, weighted by how probable the support makes each spread."""
         if len(log_densities) == 1:
             return np.asarray(log_densities[0])
-        return _log_sum(np.stack([a + b for a, b in zip(log_densities, self._log_shares(support), strict=True)]))
+        return log_sum(np.stack([a + b for a, b in zip(log_densities, self._log_shares(support), strict=True)]))
 
     def _log_shares(self, support: Support) -> Floats:
         """Give the logarithm of the posterior probability of each spread, the first axis (Eq. D5)."""
@@ -220,15 +221,9 @@ class DatasetPosterior:
             misfit = support.squares - np.square(support.total) @ (self.signal / total)
             likelihoods.append(-0.5 * (n_free * np.log(spread) + np.log(total).sum() + misfit / spread))
         stacked = np.stack(likelihoods)
-        return stacked - _log_sum(stacked)
+        return stacked - log_sum(stacked)
 
     def _mean(self, spread: float, support: Support) -> tuple[Floats, Floats]:
         """Give mean and variance of the posterior of the dataset's mean, in each coordinate (Eq. D3)."""
         total = spread + support.n * self.signal
         return support.total * (self.signal / total), self.signal * spread / total
-
-
-def _log_sum(parts: Floats) -> Floats:
-    """Give the logarithm of the sum of exponentials over the first axis; scipy's is slow on small arrays."""
-    largest = parts.max(0)
-    return np.asarray(largest + np.log(np.exp(parts - largest).sum(0)))

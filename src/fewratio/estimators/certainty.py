@@ -86,7 +86,7 @@ class CertainEstimator(RatioEstimator):
     """Base of estimators whose errors on datasets held out say how sure their ratios are."""
 
     alpha: float
-    # Of samples of n rows, a ratio is as sure as after this times sqrt(n) labelled rows; None if nothing was held out.
+    # From samples of n rows a ratio is as sure as from this times sqrt(n) labelled rows; None if nothing was held out.
     certainty_: float | None = None
 
     def interval(self, X: Any, level: float = 0.9) -> Floats:
@@ -126,7 +126,7 @@ class CertainEstimator(RatioEstimator):
     def _bound_ratios(self, ratios: Floats, level: float) -> Floats:
         """Give the interval of each of some ratios that `predict` gave."""
         bounds = bound_probability(np.clip(self.alpha * ratios, 0, 1), self._precision(level), level) / self.alpha
-        # Of some estimators a ratio may be above the largest true one.
+        # Some estimators give ratios above 1 / alpha, which no true ratio exceeds.
         return np.stack([bounds[:, 0], np.maximum(bounds[:, 1], ratios)], axis=1)
 
     def _precision(self, level: float) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from fewratio.core.arrays import log_sum
 from fewratio.core.shapes import Floats
 
 # Bets on the normal scores of ranks: their mean is this instead of 0, or their deviation instead of 1.
@@ -40,11 +41,6 @@ def _unused(n: NDArray[np.int64]) -> Floats:
 
 def _log(values: Floats) -> Floats:
     return np.where(values > 0, np.log(np.maximum(values, np.finfo(np.float64).tiny)), NOTHING)
-
-
-def _log_sum(logarithms: Floats) -> Floats:
-    largest = logarithms.max(-1, keepdims=True)
-    return np.log(np.exp(logarithms - largest).sum(-1)) + largest[..., 0]
 
 
 class RankBets:
@@ -117,7 +113,7 @@ class RankBets:
         sums = [(parts * moments**power).sum(0) for power in (0, 1, 2)]
         self.wealth, self.n_bet = _log(before + np.stack(sums)) + largest + gains[-1], n_bet[-1]
         np.add.at(self.counts, (np.broadcast_to(scores, bins.shape)[has], bins[has]), 1)
-        return rank, np.logaddexp(np.log(_unused(n_bet)), _log_sum(wealth))
+        return rank, np.logaddexp(np.log(_unused(n_bet)), log_sum(wealth, -1))
 
     def _bet_on_cells(
         self, ranks: Floats, n_known: NDArray[np.int64], has: NDArray[np.bool_]
@@ -146,11 +142,11 @@ class RankBets:
     @property
     def evidence(self) -> Floats:
         """The logarithm of the wealth by each score, with what is not bet yet: 0 at the start."""
-        return np.logaddexp(np.log(_unused(self.n_bet)), _log_sum(self.wealth[0]))
+        return np.logaddexp(np.log(_unused(self.n_bet)), log_sum(self.wealth[0], -1))
 
     def find_start(self, score: int) -> tuple[float, float]:
         """Give the mean and the deviation of the row at which the wealth of a score was put in."""
-        total, first, second = _log_sum(self.wealth[:, score])
+        total, first, second = log_sum(self.wealth[:, score], -1)
         mean = np.exp(first - total)
         return mean - 1, np.sqrt(max(np.exp(second - total) - mean**2, 0.0))
 

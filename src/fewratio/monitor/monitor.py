@@ -34,7 +34,7 @@ _LEAST_ROWS = 10
 _LEARNED_PART, _LEAST_LEARNED = 5, 20
 # What is bet on columns, on the distance from the reference, and on scores that are learned from the last rows.
 _SHARES = {"columns": 0.7, "distance": 0.1, "learned": 0.2}
-# Of a column: what is bet on its value; the rest is bet on its being missing.
+# The share of a column's stake that is bet on its values; the rest is bet on how often it is missing.
 _VALUE = 0.8
 # Cells of the reference that are kept to rank by learned scores.
 _MOST_CELLS = 100_000
