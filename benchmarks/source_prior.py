@@ -1,10 +1,10 @@
 """What other collections say of learning from few sources: makes `source_prior.json`, which is part of the package.
 
 First the settings and calibrations for two or three sources, which cannot be held out: those with the least mean error
-(Eq. 8) on other datasets of the same family. Then the error of every mean of the four estimators that
+(Eq. 8) on other datasets of the same family. Then the error of every mean of the six estimators that
 `AutoRatioEstimator` averages, as a quadratic form of their shares, for samples of 1, 3, 10 and 30 rows and 2 to 40
-sources. `--judge` reads these records again, and prints the mean error on the families if what all others say counts as
-so many pairs.
+sources; half of it with columns as they are, half with columns multiplied by exp(N(0, 2)). `--judge` reads these
+records again, and prints the mean error on the families if what all others say counts as so many pairs.
 
     python benchmarks/source_prior.py --jobs 16 > results/benchmarks/source_prior.jsonl
     python benchmarks/source_prior.py --judge
@@ -34,7 +34,7 @@ from fewratio_bench.records import circumstances
 
 RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "source_prior.jsonl"
 PRIOR = Path(source_prior.__file__).with_name(source_prior.FILE)
-COUNTS, MEMBERS = (2, 3, 5, 10, 20, 40), ("columns", "cosines", "network", "classifier")
+COUNTS, KINDS, OTHERS = (2, 3, 5, 10, 20, 40), ("columns", "cosines"), ("network", "classifier")
 _ALPHA, _N_PAIRS = 0.5, 20
 
 
@@ -46,7 +46,7 @@ def few_records(family: str, split: int) -> list[dict[str, Any]]:
         some, others = sources[:n_sources], [*sources[n_sources:], *targets]
         scaling = RankScaling.of(some)
         distance = discriminant_choice._distance(some, scaling)
-        for kind in ("columns", "cosines"):
+        for kind in KINDS:
             for settings in DiscriminantRatioEstimator(features=kind)._candidates():
                 features = FeatureMap(scaling, min(settings.n_components, 256), settings.width * distance)
                 held = discriminant_choice.HeldOut.of_rows(features, some, others, [settings])
@@ -58,20 +58,23 @@ def few_records(family: str, split: int) -> list[dict[str, Any]]:
     return [{"part": "few", "family": family, "split": split, **each} for each in found]
 
 
-def mixture_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]]:
+def mixture_records(family: str, split: int, n_sources: int, rescaled: bool) -> list[dict[str, Any]]:
     """Measure the error of means of ratios on pairs of targets, and on pairs of sources that were held out."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    sources, targets = split_family(family, split)
+    sources, targets = split_family(family, split, rescaled)
     if len(sources) < n_sources:
         return []
     collection = Collection.from_arrays(sources[:n_sources])
-    learned = [DiscriminantRatioEstimator(features=kind)._learn(collection, None) for kind in MEMBERS[:2]]
-    scaling = learned[1].model.features.scaling
-    others = [partial(_ratios_of_pairs, name=name, alpha=_ALPHA, scaling=scaling) for name in MEMBERS[2:]]
+    learned = [
+        DiscriminantRatioEstimator(features=kind, scale=unit)._learn(collection, None)
+        for unit in ("ranks", "none")
+        for kind in KINDS
+    ]
+    scaling = learned[0].model.features.scaling
+    others = [partial(_ratios_of_pairs, name=name, alpha=_ALPHA, scaling=scaling) for name in OTHERS]
     folds = [
-        ((of_columns, of_cosines), datasets)
-        for (of_columns, _), (of_cosines, datasets) in zip(learned[0].folds, learned[1].folds, strict=True)
+        ([model for model, _ in fold], fold[-1][1]) for fold in zip(*(each.folds for each in learned), strict=True)
     ]
     found = []
     for size in SIZES:
@@ -84,13 +87,14 @@ def mixture_records(family: str, split: int, n_sources: int) -> list[dict[str, A
                 pooled = pool_losses(each)
                 found.append({"role": role, "n_support": size, "n_pairs": pooled.n_pairs})
                 found[-1] |= {"products": pooled.products.round(5).tolist(), "means": pooled.means.round(5).tolist()}
-    return [{"part": "mixture", "family": family, "split": split, "n_sources": n_sources, **each} for each in found]
+    cell = {"part": "mixture", "family": family, "split": split, "n_sources": n_sources, "rescaled": rescaled}
+    return [cell | each for each in found]
 
 
 def choose_few(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Take the settings with the least mean loss over families, and the geometric mean of their calibrations."""
     chosen = {}
-    for kind in MEMBERS[:2]:
+    for kind in KINDS:
         by_settings: dict[str, list[dict[str, Any]]] = {}
         for record in records:
             if record["part"] == "few" and record["kind"] == kind:
@@ -124,7 +128,9 @@ def mean_losses(records: list[dict[str, Any]], n_sources: int, size: int, withou
 
 
 def write_prior(few: dict[str, Any], records: list[dict[str, Any]]) -> None:
-    losses = [[mean_losses(records, n, size) for size in SIZES] for n in COUNTS] if records else []
+    # To make the records, settings for few sources are needed, and losses are not.
+    unknown = MixtureLoss(0, np.zeros((6, 6)), np.zeros(6))
+    losses = [[mean_losses(records, n, size) if records else unknown for size in SIZES] for n in COUNTS]
     content = {
         "made_by": "python benchmarks/source_prior.py",
         "families": list(FAMILIES),
@@ -141,7 +147,7 @@ def judge() -> None:
     records = list(map(json.loads, RECORDS.read_text().splitlines()))
     mixtures = [each for each in records if each["part"] == "mixture"]
     held = {
-        (each["family"], each["split"], each["n_sources"], each["n_support"]): each
+        (each["family"], each["split"], each["rescaled"], each["n_sources"], each["n_support"]): each
         for each in mixtures
         if each["role"] == "held out"
     }
@@ -150,13 +156,13 @@ def judge() -> None:
         for each in mixtures:
             if each["role"] != "target":
                 continue
-            key = each["family"], each["split"], each["n_sources"], each["n_support"]
-            losses = [mean_losses(records, *key[2:], without=key[0])._replace(n_pairs=n_pairs)]
+            key = each["family"], each["split"], each["rescaled"], each["n_sources"], each["n_support"]
+            losses = [mean_losses(records, *key[3:], without=key[0])._replace(n_pairs=n_pairs)]
             if own := held.get(key):
                 losses.append(MixtureLoss(own["n_pairs"], np.array(own["products"]), np.array(own["means"])))
             shares = pool_losses(losses).best_shares()
             error = shares @ np.array(each["products"]) @ shares / 2 - np.array(each["means"]) @ shares
-            errors.setdefault(key[3], []).append(float(error))
+            errors.setdefault(key[4], []).append(float(error))
         shown = "  ".join(f"{size} rows {np.mean(found):.4f}" for size, found in errors.items())
         sys.stdout.write(f"{n_pairs:5} pairs: {shown}\n")
 
@@ -175,7 +181,7 @@ def main() -> None:
     few = [each for found in parallel(joblib.delayed(few_records)(*cell) for cell in cells) for each in found]
     chosen = choose_few(few)
     write_prior(chosen, [])
-    tasks = [(*cell, n) for n in reversed(COUNTS) for cell in cells]
+    tasks = [(*cell, n, rescaled) for n in reversed(COUNTS) for cell in cells for rescaled in (False, True)]
     found = parallel(joblib.delayed(mixture_records)(*task) for task in tasks)
     records = [*few, *(each for some in found for each in some)]
     write_prior(chosen, records)

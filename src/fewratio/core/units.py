@@ -141,7 +141,8 @@ def rank_knots(values: Floats, most: int = _KNOTS) -> tuple[Floats, Floats]:
 class RankScaling:
     """Ranks of values among known ones, between 0 and 1: the same whatever the units, or any growing function of them.
 
-    Beyond the known values they go on with the mean slope between these.
+    Beyond the known values they go on with the mean slope between these, ever flatter, by 0.5 at most: a pixel that was
+    nearly always black in the sources must not outweigh all others where it is white.
 
     Attributes
     ----------
@@ -188,8 +189,8 @@ class RankScaling:
     def __call__(self, rows: Floats) -> Floats:
         """Scale rows, of shape (..., d)."""
         low, high = self.values[:, 0], self.values[:, -1]
-        # A constant column is only centred.
-        found = (rows - np.clip(rows, low, high)) / np.where(high > low, high - low, 1.0)
+        beyond = rows - np.clip(rows, low, high)
+        found = beyond / np.maximum(high - low + 2 * np.abs(beyond), np.finfo(np.float64).tiny)
         for place, (values, ranks) in enumerate(zip(self.values, self.ranks, strict=True)):
             found[..., place] += np.interp(rows[..., place], values, ranks)
         return found

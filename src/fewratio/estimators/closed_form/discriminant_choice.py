@@ -451,9 +451,10 @@ def _take_evenly(items: Sequence[Floats], most: int) -> list[Floats]:
 
 
 def _some_rows(rows: Floats, most: int) -> Floats:
-    """Give rows in an order of their values, at most so many."""
+    """Give at most so many rows, drawn from an order of their values: in that order equal rows are neighbours."""
     columns = np.unique(np.linspace(0, rows.shape[1] - 1, _ORDERED_COLUMNS).round().astype(int))
-    return rows[row_order(rows[:, columns])[:most]]
+    drawn = np.random.RandomState(0).permutation(len(rows))[:most]
+    return rows[row_order(rows[:, columns])[drawn]]
 
 
 def _distance(sources: Sequence[Floats], scaling: ColumnScaling | RankScaling) -> float:

@@ -1,6 +1,7 @@
 """What other collections say of learning from few sources: `source_prior.json`, by benchmarks/source_prior.py."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,8 +19,10 @@ FILE = "source_prior.json"
 SIZES = (1, 3, 10, 30)
 # One pair in ten is a dataset with itself. If few datasets are held out, it would otherwise be every second pair.
 SHARE_OF_SAME = 0.1
-# Estimators in a mean of ratios, in the order of the file. If the network does not know the alpha, RuLSIF stands in.
-_MEMBERS = {"columns": 0, "cosines": 1, "network": 2, "classifier": 3, "RuLSIF": 2}
+# Estimators in a mean of ratios, in the order of the file: learned of ranks, learned in one unit for all columns, and
+# others. If the network does not know the alpha, RuLSIF stands in.
+LEARNED = "columns", "cosines", "columns in one unit", "cosines in one unit"
+_MEMBERS = {name: place for place, name in enumerate((*LEARNED, "network", "classifier"))} | {"RuLSIF": 4}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +35,7 @@ class SourcePrior:
         For "columns" and "cosines": how to learn where too few sources are there to hold any out.
     n_sources : ndarray of shape (c,)
         Numbers of sources that losses were measured for.
-    products, means : ndarray of shape (c, n_sizes, 4, 4) and (c, n_sizes, 4)
+    products, means : ndarray of shape (c, n_sizes, 6, 6) and (c, n_sizes, 6)
         Losses of mixtures, as in `MixtureLoss`: means over the collections.
     """
 
@@ -41,9 +44,9 @@ class SourcePrior:
     products: Floats
     means: Floats
 
-    def mixture_loss(self, n_sources: int, size: int, others: list[str]) -> tuple[Floats, Floats]:
-        """Give products and means of the learned and some other estimators, for the place of a size in `SIZES`."""
-        members = [_MEMBERS[name] for name in ("columns", "cosines", *others)]
+    def mixture_loss(self, n_sources: int, size: int, names: Sequence[str]) -> tuple[Floats, Floats]:
+        """Give products and means of some estimators, for the place of a size in `SIZES`."""
+        members = [_MEMBERS[name] for name in names]
         at = np.interp(np.log(n_sources), np.log(self.n_sources), np.arange(len(self.n_sources)))
         low, high = int(at), int(np.ceil(at))
         parts = (
@@ -54,8 +57,8 @@ class SourcePrior:
 
     def certainty(self, kind: str, n_sources: int) -> float | None:
         """Give how sure ratios of "columns" or "cosines" were, learned from about as many sources."""
-        losses = (self.mixture_loss(n_sources, place, []) for place in range(len(SIZES)))
-        errors = [(np.diag(products) / 2 - means)[_MEMBERS[kind]] for products, means in losses]
+        losses = (self.mixture_loss(n_sources, place, [kind]) for place in range(len(SIZES)))
+        errors = [float(products[0, 0] / 2 - means[0]) for products, means in losses]
         return measure_certainty(1 / np.sqrt(SIZES), errors, 0.5)
 
 

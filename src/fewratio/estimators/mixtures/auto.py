@@ -29,7 +29,7 @@ from fewratio.estimators.certainty import CertainEstimator, harmonic_size, read_
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.closed_form.discriminant_model import at_size, ratio_of_log
-from fewratio.estimators.closed_form.source_prior import SIZES
+from fewratio.estimators.closed_form.source_prior import LEARNED, SIZES
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import SavedEstimator, join_parts, select_part, select_stored
 from fewratio.estimators.mixtures.source_shares import Ratios, choose_shares
@@ -102,15 +102,18 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         The share of each of ``members`` in the mean. By default both kinds count the same, however many there are of
         each.
     scale : {"auto", "ranks", "columns", "none"}, default="auto"
-        Units of the columns. "auto" is "ranks", as in `DiscriminantRatioEstimator`, with related datasets, and
-        "columns", as in `RuLSIF`, without. Those of `ClassifierRatio` never matter, and ``members`` have their own.
+        Units of the columns. With related datasets "auto" learns twice, by "ranks", as `DiscriminantRatioEstimator`
+        does, and with "none", one unit for all columns; datasets held out say how much each counts. Without related
+        datasets it is "columns", as in `RuLSIF`. Those of `ClassifierRatio` never matter, and ``members`` have their
+        own.
     random_state : int, numpy Generator or None
         Draws rows of large samples, and seeds the estimators.
 
     Attributes
     ----------
     learned_ : list of DiscriminantRatioEstimator and MetaRatioEstimator
-        What was learned from related datasets, if there were any: by default of columns, and of cosines.
+        What was learned from related datasets, if there were any: by default of columns and of cosines,
+        by ranks and in one unit.
     learned_shares_ : tuple of float
         Their share together in the mean for samples of 1, 3, 10 and 30 rows. By default it falls from 50 rows on, to
         none at 400.
@@ -203,24 +206,24 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         if self.scale not in ("auto", "ranks", "columns", "none"):
             raise ParameterError("scale has units of its own. With related datasets use 'ranks', 'columns' or 'none'.")
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
-        scale = "ranks" if self.scale == "auto" else self.scale
+        # One unit for all columns is right where they are alike, as pixels are; ranks are wherever they are not.
+        units = ("ranks", "none") if self.scale == "auto" else (self.scale,)
         learned = [
-            DiscriminantRatioEstimator(self.alpha, features=kind, scale=scale, random_state=seed)
+            DiscriminantRatioEstimator(self.alpha, features=kind, scale=unit, random_state=seed)
+            for unit in units
             for kind in ("columns", "cosines")
         ]
-        of_columns, of_cosines = (each._learn(collection, validation) for each in learned)
-        # Both have held out the same; of many datasets cosines keep fewer.
+        found = [each._learn(collection, validation) for each in learned]
+        # All have held out the same; of many datasets cosines keep fewer.
         folds = [
-            ((with_columns, with_cosines), datasets)
-            for (with_columns, _), (with_cosines, datasets) in zip(of_columns.folds, of_cosines.folds, strict=True)
+            ([model for model, _ in fold], fold[-1][1]) for fold in zip(*(each.folds for each in found), strict=True)
         ]
+        names, scaling = LEARNED[: len(learned)], found[0].model.features.scaling
         others: dict[str, Ratios] = {
-            name: partial(
-                _ratios_of_pairs, name=name, alpha=float(self.alpha), scaling=of_cosines.model.features.scaling
-            )
+            name: partial(_ratios_of_pairs, name=name, alpha=float(self.alpha), scaling=scaling)
             for name in _others(float(self.alpha))
         }
-        shares, certainty = choose_shares(folds, others, float(self.alpha), len(collection))
+        shares, certainty = choose_shares(names, folds, others, float(self.alpha), len(collection))
         return learned, [tuple(of_member.tolist()) for of_member in shares], certainty
 
     @property

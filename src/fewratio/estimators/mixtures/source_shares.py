@@ -55,17 +55,19 @@ class MixtureLoss(NamedTuple):
 
 
 def choose_shares(
-    folds: Sequence[Fold], others: dict[str, Ratios], alpha: float, n_sources: int
+    learned: Sequence[str], folds: Sequence[Fold], others: dict[str, Ratios], alpha: float, n_sources: int
 ) -> tuple[Floats, float | None]:
-    """Give the shares of two learned models and of other estimators in the mean of their ratios, and how sure that is.
+    """Give the shares of learned models and of other estimators in the mean of their ratios, and how sure that is.
 
     They minimise the squared error (Eq. 8) on pairs of datasets that were held out, together with the error on pairs of
     other collections with about as many sources, which counts as thirty pairs.
 
     Parameters
     ----------
-    folds : sequence of (pair of DiscriminantModel, sequence of ndarray)
-        Models of columns and of cosines, and datasets that both have not learned from.
+    learned : sequence of str
+        The names that the prior knows the models by.
+    folds : sequence of (sequence of DiscriminantModel, sequence of ndarray)
+        Models, and datasets that all of them have not learned from.
     others : dict of callable
         The ratios of estimators that learn nothing from sources, by the names that the prior knows them by.
     alpha : float
@@ -75,14 +77,14 @@ def choose_shares(
 
     Returns
     -------
-    shares : ndarray of shape (2 + len(others), len(SIZES))
+    shares : ndarray of shape (len(learned) + len(others), len(SIZES))
         Those of the models first.
     certainty : float or None
         As `measure_certainty` gives it.
     """
     prior, shares, errors, falls = read_prior(), [], [], []
     for place, size in enumerate(SIZES):
-        measured = [(size, MixtureLoss(_PAIRS_OF_PRIOR, *prior.mixture_loss(n_sources, place, list(others))))]
+        measured = [(size, MixtureLoss(_PAIRS_OF_PRIOR, *prior.mixture_loss(n_sources, place, [*learned, *others])))]
         for models, datasets in folds:
             found = measure_mixture(models, datasets, list(others.values()), alpha, size)
             measured += [] if found is None else [(_fit_size(size, datasets), found)]
