@@ -15,7 +15,7 @@ from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, SIZES, r
 # Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.
 _N_PAIRS, _N_QUERY = 3, 24
 # What other collections say counts as so many pairs; 3 to 100 are as good (benchmarks/source_prior.py --judge).
-_PAIRS_OF_PRIOR = 30
+_PAIRS_OF_PRIOR = 10
 # A heavy weight makes shares sum to one, and a little ridge decides between estimators that agree.
 _SUM_WEIGHT, _RIDGE = 1e3, 1e-4
 
