@@ -60,11 +60,17 @@ def test_ranks_are_shares_of_rows_below():
     np.testing.assert_allclose(scaling.RankScaling.of([rows])(rows)[:, 0], below + equal / 2, rtol=1e-12)
 
 
-def test_ranks_go_on_beyond_what_is_known():
-    found = scaling.RankScaling.of([np.array([[0.0, 7.0], [1.0, 7.0], [4.0, 7.0]])])
-    rows = found(np.array([[[4.0, 7.0]], [[8.0, 8.0]], [[12.0, 6.0]]]))
-    np.testing.assert_allclose(np.diff(rows[:, 0, 0]), 1.0)
-    np.testing.assert_allclose(rows[:, 0, 1] - 0.5, [0, 1, -1])
+def test_ranks_go_on_beyond_what_is_known_by_half_at_most():
+    known = np.array([[0.0, 7.0], [1.0, 7.0], [4.0, 7.0]])
+    values = np.array([[4.0, 7.0], [4.004, 8.0], [8.0, 6.0], [4e9, 9.0]])
+    found = scaling.RankScaling.of([known])(values)
+    # At first with the mean slope between the known values.
+    assert found[1, 0] - found[0, 0] == pytest.approx(0.001, rel=0.01)
+    assert (np.diff(found[:, 0]) > 0).all()
+    assert found[-1, 0] - found[0, 0] == pytest.approx(0.5)
+    # Where one value is known, others are above or below it, whatever the unit.
+    np.testing.assert_allclose(found[:, 1], [0.5, 1, 0, 1])
+    np.testing.assert_allclose(scaling.RankScaling.of([1000 * known])(1000 * values), found)
 
 
 def test_a_rare_category_is_no_farther_than_a_common_one():

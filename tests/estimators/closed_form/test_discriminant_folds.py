@@ -9,6 +9,7 @@ from fewratio.estimators.closed_form.discriminant_choice import (
     HeldOut,
     _deal_sources,
     _losses,
+    _some_rows,
     _some_sources,
     _weigh_pairs,
 )
@@ -81,3 +82,12 @@ def test_datasets_that_are_a_little_shorter_count():
 
     assert (losses(30) != losses()).all()
     np.testing.assert_array_equal(losses(5), losses())
+
+
+def test_equal_rows_are_not_held_out_together():
+    """The first rows are a sample: of ten values in equal numbers it has more than a few."""
+    rows = np.repeat(np.eye(10), 20, axis=0)
+    found = _some_rows(rows, 100)
+    assert len(np.unique(found[:10], axis=0)) > 4
+    moved = _some_rows(np.random.default_rng(0).permutation(rows), 100)
+    np.testing.assert_array_equal(found, moved)

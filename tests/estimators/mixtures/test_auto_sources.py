@@ -19,7 +19,7 @@ from fewratio import (
 )
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.estimators import NotFittedError, SourceMap, relative_squared_error
-from fewratio.estimators.closed_form.source_prior import SIZES
+from fewratio.estimators.closed_form.source_prior import LEARNED, SIZES
 from fewratio.estimators.mixtures.source_shares import choose_shares
 
 
@@ -52,7 +52,7 @@ def test_what_sources_say_counts_and_helps(model):
 def test_the_ratio_is_the_mean_of_its_parts(model):
     nu, de = (dataset.X[:5] for dataset in family(2, seed=2))
     model.fit(nu, de)
-    assert [each.features for each in model.learned_] == ["columns", "cosines"]
+    assert [each.features for each in model.learned_] == 2 * ["columns", "cosines"]
     assert model.members_[0].has_sources
     assert sum(model.shares_) == pytest.approx(1)
     scaling = model.learned_[0].model_.features.scaling
@@ -169,7 +169,7 @@ def test_shares_follow_what_helps(model):
         # As wrong as can be: zero where rows are the numerator's.
         return np.tile(np.repeat([0.0, 2.0], rows.shape[1] // 2), (len(rows), 1))
 
-    learned = choose_shares(folds, {"network": nonsense}, 0.5, 24)[0][:2]
+    learned = choose_shares(LEARNED[:2], folds, {"network": nonsense}, 0.5, 24)[0][:2]
     np.testing.assert_allclose(learned.sum(0), np.ones(len(SIZES)), atol=1e-5)
 
     def right(nu, de, rows):
@@ -181,9 +181,19 @@ def test_shares_follow_what_helps(model):
 
     # What other collections say still counts a little.
     assert (
-        choose_shares(folds, {"network": right}, 0.5, 24)[0][2, 0]
-        > choose_shares([], {"network": right}, 0.5, 24)[0][2, 0] + 0.2
+        choose_shares(LEARNED[:2], folds, {"network": right}, 0.5, 24)[0][2, 0]
+        > choose_shares(LEARNED[:2], [], {"network": right}, 0.5, 24)[0][2, 0] + 0.2
     )
+
+
+@pytest.mark.slow
+def test_units_count_by_what_held_out_sources_say(model):
+    """One unit for all columns counts where values are normal, and hardly where a few are thousands of times others."""
+    wild = Collection.from_arrays([np.exp(4 * dataset.X) for dataset in family(24)])
+    learned = AutoRatioEstimator(random_state=0).pretrain(wild)
+    of_wild, of_normal = (np.sum(each._shares_of_learned[2:], axis=0) for each in (learned, model))
+    assert (of_wild < 0.3).all()
+    assert (of_normal > 2 * of_wild).all()
 
 
 def test_many_pairs_are_compared_by_what_was_learned(model, monkeypatch):

@@ -14,7 +14,7 @@ from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, SIZES, r
 
 # Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.
 _N_PAIRS, _N_QUERY = 3, 24
-# What other collections say counts as so many pairs; 3 to 100 are as good (benchmarks/source_prior.py --judge).
+# What other collections say counts as so many pairs; 1 to 30 are as good (benchmarks/source_prior.py --judge).
 _PAIRS_OF_PRIOR = 10
 # A heavy weight makes shares sum to one, and a little ridge decides between estimators that agree.
 _SUM_WEIGHT, _RIDGE = 1e3, 1e-4
@@ -60,7 +60,7 @@ def choose_shares(
     """Give the shares of learned models and of other estimators in the mean of their ratios, and how sure that is.
 
     They minimise the squared error (Eq. 8) on pairs of datasets that were held out, together with the error on pairs of
-    other collections with about as many sources, which counts as thirty pairs.
+    other collections with about as many sources, which counts as ten pairs.
 
     Parameters
     ----------
