@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from fewratio.changes.segment_costs import rounding_variance
 from fewratio.changes.segmentation import LEAST_ROWS, Segmentation, segment, subtract_segments
 from fewratio.changes.significance import ChangeOptions, FoundChanges, check_options, find_by_splits, find_by_windows
-from fewratio.changes.time_order import read_series
+from fewratio.changes.time_order import read_series, split_series
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
+from fewratio.data.raw_table import as_raw
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
@@ -204,9 +205,31 @@ class ChangeResult(Reported):
         return f"ChangeResult: {', '.join(map(str, self.points)) or 'none'} ({self.method})"
 
 
+class ChangeSettings(ColumnOptions, total=False):
+    """The options of `detect_changes`."""
+
+    estimator: Any
+    n_permutations: int | None
+    level: float | None
+    threshold: float | None
+    window: int | None
+    step: int | None
+    time: str | None
+    random_state: int | np.random.Generator | None
+
+
+@overload
+def detect_changes(series: Any, *, by: None = None, **settings: Unpack[ChangeSettings]) -> ChangeResult: ...
+
+
+@overload
+def detect_changes(series: Any, *, by: str, **settings: Unpack[ChangeSettings]) -> dict[str, ChangeResult]: ...
+
+
 def detect_changes(
     series: Any,
     *,
+    by: str | None = None,
     estimator: Any = None,
     n_permutations: int | None = None,
     level: float | None = None,
@@ -216,7 +239,7 @@ def detect_changes(
     time: str | None = None,
     random_state: int | np.random.Generator | None = 0,
     **columns: Unpack[ColumnOptions],
-) -> ChangeResult:
+) -> ChangeResult | dict[str, ChangeResult]:
     """Find the moments at which a series changed.
 
     By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
@@ -252,9 +275,12 @@ def detect_changes(
     threshold : float, optional
         A threshold of the divergence of windows to use instead of one by permutation. Each pair of windows is then
         compared by itself, as by a `ChangeDetector`: in its own units, without removing a trend or season.
+    by : str, optional
+        The column that names the series, if the table has rows of several. A `level` holds for each by itself.
     time : str, optional
         The column that says when a row came: dates, or numbers. Rows are sorted by it, and it is not compared. By
-        default the only column of dates, if they do not fall.
+        default the only column of dates, or else columns of years and months or quarters, numbers that rise and are
+        called a time, or numbers that rise evenly; a `FewRatioWarning` says so. `keep` names columns that are compared.
     step : int, optional
         Distance between tested windows; a fifth of a window by default. The fewer, the quicker.
     random_state : int, numpy Generator or None, default=0
@@ -265,7 +291,8 @@ def detect_changes(
 
     Returns
     -------
-    ChangeResult
+    ChangeResult or dict of ChangeResult
+        With `by`, one for each series, by its name.
 
     Examples
     --------
@@ -279,7 +306,11 @@ def detect_changes(
     array([0.005])
     """
     options = ChangeOptions(window, n_permutations, level, threshold, step)
-    settings = {"estimator": estimator, **options._asdict(), "time": time, "random_state": random_state, **columns}
+    settings: dict[str, Any] = {"estimator": estimator, **options._asdict(), "time": time}
+    settings |= {"random_state": random_state, **columns}
+    if by is not None:
+        parts = split_series(as_raw(series, "series").hold_in_memory(), by)
+        return {name: detect_changes(part, **settings) for name, part in parts.items()}
     uses_windows = any(value is not None for value in (window, estimator, threshold, step))
     is_test = uses_windows or level is not None or n_permutations not in (None, 0)
     check_options(options, is_test)

@@ -353,7 +353,7 @@ def decide_column(
         middle = float(np.angle(np.exp(1j * _HOUR * present).mean()) / _HOUR % 24)
         return Column(label, kind, median=middle, marks_missing=marks_missing)
     # Halved first: the sum of the middle two may overflow. In place: there may be many.
-    present /= 2
+    present = np.divide(present, 2, out=present if present.dtype.kind == "f" else None)
     median = 2 * float(np.median(present, overwrite_input=True))
     zone = find_zone(found) if kind == DATE else None
     return Column(label, kind, median=median, marks_missing=marks_missing, zone=zone)
