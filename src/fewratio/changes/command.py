@@ -121,7 +121,7 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         if filled := [column.name for column in result.encoding.used if column.marks_missing]:
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
-        yield f"changes  mean of up to 20 {'rows' if result.block_rows == 1 else 'blocks'} before -> after"
+        yield f"changes  mean of up to {result.n_near} rows before -> after"
     for change in result.changes:
         moment = "" if change["name"] is None else f" ({change['name']})"
         p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
