@@ -17,7 +17,7 @@ from fewratio.core.wording import quote_list
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import leave_out_columns
-from fewratio.data.raw_table import RawTable, as_raw
+from fewratio.data.raw_table import RawTable, as_raw, name_rows
 from fewratio.data.split_table import split_by_column
 from fewratio.data.table import Table
 from fewratio.errors import FewRatioWarning, InputError, ParameterError, name_parameter
@@ -68,7 +68,7 @@ def read_series(
             "estimator is a model whose rows are windows of series; changes need one of readings. Learn one without "
             "window."
         )
-    given, index = series, getattr(series, "index", ())
+    given = series
     shape = getattr(series, "shape", None)
     if shape is None and isinstance(series, list | tuple) and not any(np.ndim(value) for value in series):
         shape = (len(series),)
@@ -77,8 +77,7 @@ def read_series(
     found = order = None
     if not isinstance(given, Table):
         given = as_raw(given, "series")
-        if given.index is None and hasattr(index, "astype") and type(index).__name__ != "RangeIndex":
-            given = replace(given, index=np.array(index.astype(str), dtype=object))
+        given = given if given.index is not None else replace(given, index=name_rows(series))
         is_known = model.encoding_ is not None or "encoding" in columns
         found, given, order = find_time(given, time, columns, only_dates=is_known)
         columns = columns if found is None else _drop_labels(columns, found.columns)

@@ -56,7 +56,7 @@ def complete(encoding: Encoding, raw: RawTable, learned_from: NDArray[np.intp], 
         if column.left_out is None and column.kind == CATEGORY:
             categories = column.categories
             if not has_sources:
-                values = raw.values(column.name).to_categories()
+                values = raw.values(column.name).to_levels()
                 codes = values.codes[learned_from]
                 counts = np.bincount(codes[codes >= 0], minlength=len(values.texts))
                 often = counts >= max(_LEAST_ROWS, _LEAST_SHARE * len(codes))
