@@ -167,6 +167,13 @@ def test_several_series_in_one_table_ask_for_the_column_that_names_them(containe
     assert {name: each.points.tolist() for name, each in found.items()} == {"A": [40], "B": [40], "C": []}
 
 
+def test_the_results_of_several_series_have_one_report():
+    found = detect_changes(LONG, by="symbol")
+    assert found.to_dict()["series"]["A"] == found["A"].to_dict()
+    assert "detect_changes(series, by=&#39;symbol&#39;" in found.to_html()
+    assert [panel["title"] for panel in found.plot().spec["vconcat"]] == ["A", "B", "C"]
+
+
 def test_times_that_repeat_are_one_series_if_nothing_tells_the_rows_apart():
     frame = pd.DataFrame({"date": np.repeat(LONG["date"][:N].to_numpy(), 2), "value": np.repeat(STEP, 2)})
     assert detect_changes(frame).points.tolist() == [80]

@@ -11,8 +11,6 @@ from fewratio.errors import ParameterError
 
 if TYPE_CHECKING:
     from fewratio.changes.detection import ChangeResult
-    from fewratio.charts.chart import Picture
-    from fewratio.report.page import Report
 
 _CONDITION = re.compile(r"changes\s*(?:(<=?|>=?)\s*(\d+))?")
 
@@ -72,25 +70,14 @@ def changes(
             lines.append("level    holds for each series by itself")
         for name, result in results.items():
             lines += _write_lines(result, name)
-        if by is None:
-            payload = found.to_dict() if request.wants_json else {}
-        else:
-            each = {name: result.to_dict() for name, result in results.items()} if request.wants_json else {}
-            payload = {"by": by, "series": each}
+        payload = found.to_dict() if request.wants_json else {}
         pairs = zip(parts, results.values(), strict=True)
         ordered = [part if result.order is None else part.take(result.order) for part, result in pairs]
-
-        def draw() -> "Picture":
-            from fewratio.changes.report import draw_each
-
-            return found.plot() if by is None else draw_each(results)
-
-        def report(command: str) -> "Report":
-            from fewratio.changes.report import report_each
-
-            return found._report(command, label) if by is None else report_each(results, label, by, command)
-
-        request.deliver(frame.Answer(lines, payload, _list_rows(results, by), ordered), draw, report)
+        request.deliver(
+            frame.Answer(lines, payload, _list_rows(results, by), ordered),
+            found.plot,
+            lambda command: found._report(command, label),
+        )
         for name, result in results.items():
             n_changes, sign, limit = len(result.points), fails and fails[1], fails and fails[2]
             if fails is not None and SIGNS[sign or ">"](n_changes, int(limit or 0)):
@@ -155,7 +142,7 @@ VERB = Verb(
         ),
         *SHARED,
     ),
-    "result = fewratio.detect_changes({series}{settings}{columns})\nprint(result.changes)",
+    "result = fewratio.detect_changes({series}{settings}{columns})\nprint(result)",
     Page(
         "Find changes",
         "When did a series change?",

@@ -1,6 +1,6 @@
 """When a series changed: segments of it, or a test that keeps a promised level."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -177,6 +177,35 @@ class ChangeResult(Reported):
         return f"ChangeResult: {', '.join(map(str, self.points)) or 'none'} ({self.method})"
 
 
+class ChangesBySeries(dict[str, ChangeResult], Reported):
+    """A `ChangeResult` for each of several series, by its name, made by `detect_changes` with `by`.
+
+    Attributes
+    ----------
+    settings : dict
+        What `detect_changes` was told, and `by`: the column that names the series.
+    """
+
+    def __init__(self, results: Mapping[str, ChangeResult], settings: dict[str, Any]) -> None:
+        super().__init__(results)
+        self.settings = settings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain numbers and lists."""
+        return {"by": self.settings["by"], "series": {name: result.to_dict() for name, result in self.items()}}
+
+    def plot(self) -> "Picture":
+        """Draw the column that changed most of each series."""
+        from fewratio.changes.report import draw_each
+
+        return draw_each(self)
+
+    def _report(self, command: str | None = None, name: str = "series") -> "Report":
+        from fewratio.changes.report import report_each
+
+        return report_each(self, name, command)
+
+
 class ChangeSettings(ColumnOptions, total=False):
     """The options of `detect_changes`."""
 
@@ -195,7 +224,7 @@ def detect_changes(series: Any, *, by: None = None, **settings: Unpack[ChangeSet
 
 
 @overload
-def detect_changes(series: Any, *, by: str, **settings: Unpack[ChangeSettings]) -> dict[str, ChangeResult]: ...
+def detect_changes(series: Any, *, by: str, **settings: Unpack[ChangeSettings]) -> ChangesBySeries: ...
 
 
 def detect_changes(
@@ -211,7 +240,7 @@ def detect_changes(
     time: str | None = None,
     random_state: int | np.random.Generator | None = 0,
     **columns: Unpack[ColumnOptions],
-) -> ChangeResult | dict[str, ChangeResult]:
+) -> ChangeResult | ChangesBySeries:
     """Find the moments at which a series changed.
 
     By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
@@ -263,8 +292,8 @@ def detect_changes(
 
     Returns
     -------
-    ChangeResult or dict of ChangeResult
-        With `by`, one for each series, by its name.
+    ChangeResult or ChangesBySeries
+        With `by`, a dict of one for each series, by its name.
 
     Examples
     --------
@@ -282,7 +311,8 @@ def detect_changes(
     settings |= {"random_state": random_state, **columns}
     if by is not None:
         parts = split_series(as_raw(series, "series").hold_in_memory(), by)
-        return {name: detect_changes(part, **settings) for name, part in parts.items()}
+        each = {name: detect_changes(part, **settings) for name, part in parts.items()}
+        return ChangesBySeries(each, {"by": by, **settings})
     uses_windows = any(value is not None for value in (window, estimator, threshold, step))
     is_test = uses_windows or level is not None or n_permutations not in (None, 0)
     check_options(options, is_test)

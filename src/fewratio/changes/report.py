@@ -1,6 +1,5 @@
 """The report of the changes of a series."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,18 +58,16 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     return page.Report(f"Changes of {name}", answer, facts, sections)
 
 
-def report_each(results: Mapping[str, Any], name: str, by: str, command: str) -> page.Report:
+def report_each(results: Any, name: str, command: str | None) -> page.Report:
     """Say when each of several series changed.
 
     Parameters
     ----------
-    results : mapping of str to ChangeResult
-        By the names of the series.
-    name, by : str
-        What the table is called, and the column that names the series.
-    command : str
-        What makes the report again.
+    results : ChangesBySeries
+    name, command
+        As in `report_changes`.
     """
+    by = results.settings["by"]
     parts = {series: report_changes(result, series, command) for series, result in results.items()}
     changed = [f"{series} ({len(result.points)})" for series, result in results.items() if len(result.points)]
     answer = f"{len(changed)} of {len(results)} series changed{': ' * bool(changed)}{', '.join(changed)}."
@@ -82,11 +79,12 @@ def report_each(results: Mapping[str, Any], name: str, by: str, command: str) ->
         about = [f"{part.answer}", *(f"{key}: {value}." for key, value in part.facts.items() if key != "Guarantee")]
         blocks = [block for section in part.sections[:-1] for block in section.blocks]
         sections.append(page.Section(series, [page.Text(" ".join(about)), *blocks]))
-    making = next(iter(parts.values())).sections[-1]
-    return page.Report(f"Changes of {name} by {by}", answer, facts, [*sections, making])
+    making = page.describe_making(results.settings, command, "detect_changes", ("series",))
+    sections.append(page.Section("How this was made", making))
+    return page.Report(f"Changes of {name} by {by}", answer, facts, sections)
 
 
-def draw_each(results: Mapping[str, Any]) -> Picture:
+def draw_each(results: Any) -> Picture:
     """Draw the column that changed most of each of several series."""
     charts = [(_charts(result, 1)[0], name, 720) for name, result in results.items()]
     return combine(charts, f"Changes of {len(charts)} series", "vconcat")

@@ -303,8 +303,8 @@ def check_one_series(raw: RawTable, found: Time, free: Collection[str]) -> None:
             of = f"{write_columns(found.columns) or 'The index'} of {raw.name}"
             raise InputError(
                 f"{of} has each time in several rows, one for each of {n_series} values of column {label!r}; changes "
-                f"are looked for in one series, or in each of several. Choose {name_parameter('by', label)}, or name "
-                f"the column in {name_parameter('keep', label, f'keep={[label]!r}')} if the rows are one series."
+                f"are looked for in one series, or in each of several. Choose {name_parameter('by', label)}, or "
+                f"{name_parameter('keep', label, f'keep={[label]!r}')} if the rows are one series."
             )
 
 
