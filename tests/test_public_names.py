@@ -46,7 +46,7 @@ PUBLIC = [
     "relative_pearson_divergence",
 ]
 PACKAGES = {
-    "fewratio.changes": "ChangeDetector ChangeResult detect_changes",
+    "fewratio.changes": "ChangeDetector ChangeResult ChangesBySeries detect_changes",
     "fewratio.charts": "Picture",
     "fewratio.compare": "ColumnDifference ComparisonResult Relation compare_datasets",
     "fewratio.data": """

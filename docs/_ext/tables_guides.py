@@ -117,6 +117,16 @@ def monitor_delays():
     return grid(["change", *(f"{method}, {n} rows" for n, _ in cells for method in methods.values())], lines)
 
 
+def monitor_starts():
+    """How often the range of a start contains it, and how wide it is."""
+    lines = []
+    for each in records("monitor", what="since"):
+        sizes = [f"{each[name]:.0f}" for name in ("median_width", "median_error")]
+        lines.append([each["reference"], each["change"], each["calm"], f"{100 * each['held']:.0f} %", *sizes])
+    head = ["rows of the reference", "change", "at row", "range contains it", "median width", "median error"]
+    return grid(head, lines)
+
+
 def grids():
     """All trainings of the paper's Table 1 on a GPU, in two precisions."""
     lines = []

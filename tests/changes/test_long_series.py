@@ -29,7 +29,8 @@ def test_changes_of_level_and_spread_are_found_and_placed_among_rows(noise, opti
     noise[70_017:, 1] *= 3
     found = detect_changes(noise, **options)
     assert np.abs(found.points - [31_234, 70_017]).max() <= 15
-    assert found.block_rows == N // 10_000
+    assert found.series.shape == found.background.shape == (N, 2)
+    assert found.n_near == 200
     first, second = found.changes
     assert (first["column"], second["column"]) == ("0", "1")
     assert first["mean_after"] - first["mean_before"] == pytest.approx(1, abs=0.25)
@@ -50,7 +51,6 @@ def test_a_long_series_without_changes_has_none(noise, kind):
         series = noise + 3.0 * (np.arange(N) % 288 > 200)[:, None]
     found = detect_changes(series)
     assert found.points.tolist() == []
-    assert found.block_rows == (288 if kind == "season" else 10)
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_the_season_is_not_in_deviations_and_places():
     rows = np.arange(N)
     series = np.random.default_rng(0).normal(size=N) + 20 * (rows % 24 > 17) + 3 * (rows >= 60_007)
     found = detect_changes(series)
-    assert found.block_rows == 24
+    np.testing.assert_array_equal(found.series[:, 0], series)
     assert np.abs(found.points - 60_007).tolist() <= [3]
     assert found.changes[0]["deviation_before"] == pytest.approx(1, abs=0.05)
 
@@ -155,6 +155,32 @@ def test_blocks_have_the_moments_of_the_values_that_are_there(n_blocks, d, seed)
 def test_a_long_series_is_reported_and_drawn(noise):
     noise[60_000:] += 1
     found = detect_changes(noise, level=0.05, n_permutations=19, random_state=0)
-    assert "Each value is the mean of 10 rows." in found.to_html()
-    assert found.plot().spec["vconcat"][0]["encoding"]["x"]["scale"]["domain"][1] > 0.9 * N
-    assert found.series_times[found.series_points].tolist() == found.points.tolist()
+    assert "Of 100000 values" in found.to_html()
+    first = found.plot().spec["vconcat"][0]
+    assert first["encoding"]["x"]["scale"]["domain"] == [0, N - 1]
+    assert [row["x"] for row in first["layer"][-1]["data"]["values"]] == found.points.tolist()
+
+
+def test_rows_of_a_file_are_those_of_the_table():
+    numbers = np.random.default_rng(0).normal(size=(N, 2)) + 5 * (np.arange(N) % 24 > 17)[:, None]
+
+    class InFile:
+        shape = numbers.shape
+
+        def __len__(self):
+            return N
+
+        def __getitem__(self, rows):
+            return numbers[rows]
+
+    held, filed = (long_series.LongSeries(each, None) for each in (numbers, InFile()))
+    background = np.arange(2.0 * len(held.means)).reshape(-1, 2)
+    for expected, found in (
+        (held.list_rows(), filed.list_rows()),
+        (held.list_background(background), filed.list_background(background)),
+    ):
+        assert isinstance(expected, np.ndarray)
+        assert isinstance(found, long_series.RowsOnDemand)
+        np.testing.assert_array_equal(np.asarray(found), expected)
+        np.testing.assert_array_equal(found[70_001:70_009], expected[70_001:70_009])
+    np.testing.assert_array_equal(held.list_rows(), numbers)

@@ -95,3 +95,13 @@ def test_times_within_a_day_are_in_utc():
     report = detect_changes(frame, time="when")._report()
     assert report.answer == "1 change: 2024-01-01 08:30 (v)."
     assert blocks(report, Chart)[0].data["x"][0] == "2024-01-01T08:00:00Z"
+
+
+@pytest.mark.parametrize("freq", ["h", "D"])
+def test_moments_are_in_the_zone_of_the_user(freq):
+    when = pd.date_range("2024-01-01", periods=60, freq=freq, tz="Asia/Tokyo")
+    report = detect_changes(pd.DataFrame({"when": when, "v": steps(60)}))._report()
+    day = str(when[30]) if freq == "h" else str(when[30].date())
+    assert report.answer == f"1 change: {day} (v)."
+    clock = [pd.Timestamp(each).tz_localize(None) for each in blocks(report, Chart)[0].data["x"]]
+    assert clock == when.tz_localize(None).tolist()

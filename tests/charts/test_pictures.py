@@ -42,15 +42,12 @@ def series(n, points, times=None, n_columns=1, scores=None):
         SimpleNamespace(
             series=rng.normal(size=(n, n_columns)),
             background=np.zeros((n, n_columns)),
-            series_points=points,
             points=points,
-            series_scores=there,
             scores=there,
             times=times,
             ranked_columns=names,
             feature_names=names,
-            series_times=np.arange(n) if times is None else times,
-            block_rows=1,
+            row_names=None if times is None else times.astype(str),
             threshold=None if scores is None else 0.5,
         )
     )

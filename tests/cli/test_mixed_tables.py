@@ -71,7 +71,7 @@ FIRST = {
     "compare-all": ("compare-all", "sites", "--decimal", ","),
     "outliers": ("outliers", "a.csv", "b.csv"),
     "weights": ("weights", "a.csv", "b.csv"),
-    "changes": ("changes", "series.csv", "--window", "10", "--permutations", "99"),
+    "changes": ("changes", "series.csv", "--window", "10", "--permutations", "99", "--keep", "day"),
     "ratio": ("ratio", "a.csv", "b.csv"),
 }
 

@@ -146,10 +146,9 @@ def test_weights_favour_rows_like_the_target():
     assert np.average(size, weights=weights) > size.mean()
 
 
-@pytest.mark.filterwarnings("ignore:The dates of column")
 def test_a_series_of_all_kinds_of_columns_has_its_change():
     series = pd.concat([mixed(30, 4), mixed(30, 5, shift=4.0)])
-    result = detect_changes(series, window=12, n_permutations=99, random_state=0)
+    result = detect_changes(series, window=12, n_permutations=99, random_state=0, keep="day")
     assert len(result.points) == 1
     assert abs(int(result.points[0]) - 30) <= 2
     assert result.row_names[30] == "r5-0"
@@ -183,7 +182,7 @@ def outliers(A, B):
 
 
 def changes(A, B):
-    result = detect_changes(pd.concat([A, B]), window=10, n_permutations=19, level=0.05, random_state=0)
+    result = detect_changes(pd.concat([A, B]), window=10, n_permutations=19, level=0.05, keep="day")
     return result.scores, result.threshold
 
 
@@ -192,7 +191,6 @@ def weights(A, B):
         return (importance_weights(A, B, random_state=0).weights,)
 
 
-@pytest.mark.filterwarnings("ignore:The dates of column")
 @pytest.mark.parametrize("application", [comparison, outliers, changes, weights], ids=lambda each: each.__name__)
 def test_the_unit_of_a_column_does_not_matter(application):
     expected = application(A, B)

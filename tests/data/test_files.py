@@ -14,6 +14,7 @@ from pathlib import Path
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -24,13 +25,11 @@ from fewratio.data.collection import Collection
 from fewratio.data.readers.csv import read_csv
 from fewratio.data.readers.files import (
     find_file,
-    find_table_files,
     open_rows,
     read_arrays,
     read_columns,
     read_raw,
     read_table,
-    settle_layouts,
 )
 from fewratio.errors import (
     CollectionError,
@@ -368,13 +367,6 @@ def test_a_leading_zero_makes_a_column_of_digits_text(tmp_path, cells, is_text):
     assert table.schema.field("q").type == pa.float64()
     if is_text:
         assert table["x"].to_pylist()[:1] == cells[:1]
-
-
-def test_a_leading_zero_in_one_file_makes_the_column_text_in_all(tmp_path):
-    write(tmp_path, "a.csv", "zip,x\n00123,1\n10115,2\n")
-    write(tmp_path, "b.csv", "x,zip\n1,10115\n2,10117\n")
-    found = settle_layouts(find_table_files(tmp_path))
-    assert [read_raw(file).cells("zip") for file in found] == [["00123", "10115"], ["10115", "10117"]]
 
 
 HEADERS = {
@@ -863,6 +855,21 @@ def test_the_sheet_that_is_read_is_named_if_there_are_more(tmp_path):
             pd.DataFrame({"x": [number, 2.0]}).to_excel(book, sheet_name=name, index=False)
     with pytest.warns(UserWarning, match="a.xlsx has 2 sheets; the first, 'May', was read"):
         assert read_raw(find_file(path)).cells("x") == [0.0, 2.0]
+
+
+def test_a_workbook_is_closed_after_it_was_read(tmp_path, monkeypatch):
+    pd.DataFrame({"x": [1.5, 2]}).to_excel(tmp_path / "a.xlsx", index=False)
+    books, load = [], openpyxl.load_workbook
+    monkeypatch.setattr(
+        openpyxl, "load_workbook", lambda *args, **options: books.append(load(*args, **options)) or books[0]
+    )
+    read_raw(find_file(tmp_path / "a.xlsx"))
+    assert [book._archive.fp for book in books] == [None]
+
+
+def test_an_unknown_option_of_a_file_gets_the_name_that_is_meant():
+    with pytest.raises(ParameterError, match=r"read_table has no option 'sep'; .* Did you mean separator\?"):
+        read_table("a.csv", sep=";")
 
 
 def test_columns_divided_by_blanks_are_found(tmp_path):

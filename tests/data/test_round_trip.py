@@ -1,6 +1,7 @@
 """Any table, written and read back through every format and library, gives the same collection."""
 
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fewratio.data.collection import Collection
+from fewratio.data.columns import ColumnRules
+from fewratio.data.encoding import encode_together
+from fewratio.errors import FewRatioError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
@@ -138,3 +142,61 @@ def test_one_long_table(kind, tables):
         collection = Collection.from_table(path, "day", **options)
     for one in expected:
         assert_same(collection, one)
+
+
+FILES = {
+    ".csv": lambda frame, path: frame.to_csv(path, index=False),
+    ".xlsx": lambda frame, path: frame.to_excel(path, index=False),
+    ".parquet": lambda frame, path: frame.to_parquet(path),
+    ".feather": lambda frame, path: frame.to_feather(path),
+    ".jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+}
+TEXTS = {
+    "numbers": ["1", "1.0", "2", "2.50", "-3", "1e2", "0"],
+    "booleans": ["true", "false", "True", "FALSE"],
+    "times": ["08:30", "8:30", "23:59:01", "11:05:07", "12:00:00.5", "2:05 PM"],
+    "dates": ["2024-01-31", "2024-01-31 08:30:00", "2024-02-01 10:00:07.25", "31-Jan-2024"],
+    "durations": ["2h 5min", "1 days 02:30:00", "0 days 00:00:00.1"],
+    "codes": ["007", "7", "12"],
+    "words": ["a", "b", "x1", "1", "1.0"],
+    "compounds": ["120/80", "95/60", "5'11\"", "1 234", "12 345"],
+}
+texts = st.sampled_from(list(TEXTS.values())).flatmap(
+    lambda some: st.lists(st.sampled_from(some), min_size=9, max_size=9)
+)
+
+
+def read_together(tables, **options):
+    """Return what becomes of two tables, or which error is raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            encoding, encoded = encode_together(dict(zip("AB", tables, strict=True)), ColumnRules.of(options))
+        except FewRatioError as error:
+            return type(error).__name__
+    return [(column.kind, column.left_out) for column in encoding.columns], [each.numbers.tolist() for each in encoded]
+
+
+@pytest.mark.parametrize("suffix", [*FILES, None])
+@settings(max_examples=25, deadline=None)
+@given(first=texts, second=texts, option=st.sampled_from([None, "categorical", "numeric"]))
+@example(first=["1.0", "2.0"], second=["1", "2"], option="categorical")
+@example(first=["007", "008"], second=["7", "8"], option=None)
+@example(first=["true", "false"], second=["0", "1"], option=None)
+@example(first=["08:30", "10:15"], second=["08:30:00", "23:59:01"], option=None)
+def test_texts_become_the_same_in_every_container(suffix, first, second, option):
+    tables = [{"x": [0.5 * row for row in range(len(column))], "value": column} for column in (first, second)]
+    frames = [pd.DataFrame(table) for table in tables]
+    options = {} if option is None else {option: "value"}
+    expected = read_together(tables, **options)
+    if suffix is None:
+        for make in FRAMES.values():
+            assert read_together([make(table) for table in tables], **options) == expected
+        by_place = {} if option is None else {option: "1"}
+        assert read_together([frame.astype(object).to_numpy() for frame in frames], **by_place) == expected
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{name}{suffix}" for name in "ab"]
+        for frame, path in zip(frames, paths, strict=True):
+            FILES[suffix](frame, path)
+        assert read_together(paths, **options) == expected

@@ -1,9 +1,13 @@
 """Quantities that people write are found; codes, names and categories that hold digits are not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from fewratio.data.written_forms import find_forms
+from fewratio.data.columns import ColumnRules
+from fewratio.data.encoding import encode_together
+from fewratio.data.written_forms import find_alike, find_forms
+from fewratio.errors import FewRatioWarning, InputError
 
 QUANTITIES = {
     "unit": "{x}°C",
@@ -26,6 +30,18 @@ QUANTITIES = {
     "beyond a day": "{late}:12:07",
     "hours or minutes": "{late}:30",
     "feet and inches": "{n}'11\"",
+    "feet and other inches": "{n}'{late}\"",
+    "two numbers": "{n}/{late}",
+    "hours and minutes": "{n}h{late}",
+    "minutes and seconds": "{n}m{late}s",
+    "degrees": "{n}°{late}'N",
+    "degrees to the second": "{n}°{late}'{day}\"N",
+    "power of ten": "{n}×10^{day}",
+    "size": "{n}x{late}",
+    "pounds and ounces": "{n} lb {day} oz",
+    "currency attached": "USD{n}",
+    "abbreviated currency": "Rs. {n}",
+    "thousands of as many digits": "7 1{late}",
     "thousands": "{n},262",
     "thousands by blanks": "{n} 262",
     "thousands by points": "{n}.262.100",
@@ -54,6 +70,9 @@ CODES = {
     "number sign": "#{n}",
     "abbreviated word": "No. {n}",
     "sentence": "{n} of the best rooms",
+    "and up": "{x} and up",
+    "street": "{n} Main St",
+    "month": "{day}/2024",
 }
 
 
@@ -94,3 +113,47 @@ def test_codes_are_not(form):
 )
 def test_few_units_with_decimals_are_measured_and_bounds_of_categories_are_not(texts, is_measured):
     assert bool(find_forms(texts)) == is_measured
+
+
+def test_several_numbers_in_one_text_are_refused_as_such():
+    table = pd.DataFrame({"height": write("{n}'{day}\""), "x": range(12)})
+    needed = r"looks like quantities of several numbers \(such as .*; a column holds one .*a column for each part"
+    with pytest.raises(InputError, match=needed):
+        encode_together({"A": table})
+
+
+@pytest.mark.parametrize(
+    ("form", "n_rows", "is_open"),
+    [
+        ("{n} sq ft", 12, True),
+        ("{n}-{late}", 20, True),
+        ("20{late}/{n}", 20, True),
+        ("{n} sq ft", 200, False),
+        # Letters before a number make a code, unless it has decimals.
+        ("Room {n}", 20, False),
+        ("kr {n}.5", 20, True),
+        ("{n} {word} St", 20, False),
+        ("{word}", 20, False),
+    ],
+)
+def test_texts_that_differ_in_their_numbers_only_may_be_measured(form, n_rows, is_open):
+    numbers = [int(text) for text in write("{n}")]
+    texts = [form.format(n=n, late=24 + n, word="abcdefghijkl"[place]) for place, n in enumerate(numbers)]
+    assert (find_alike(texts, n_rows) is not None) == is_open
+
+
+@pytest.mark.parametrize("others", [["X1", "M15"], ["12A", "7b"], ["G0438", "G0439"]])
+def test_whole_numbers_beside_codes_are_codes_and_that_is_said(others):
+    table = pd.DataFrame({"line": [*map(str, range(7, 19)), *others], "x": range(14)})
+    tables = {"A": table, "B": table[::-1]}
+    with pytest.warns(FewRatioWarning, match="'line' has texts that are whole numbers, and others such as"):
+        assert encode_together(tables)[0].columns[0].left_out == "id"
+    with pytest.raises(InputError, match="the first other value is 'unknown'"):
+        encode_together({"A": table.replace(others, "unknown")})
+
+
+def test_what_may_be_measured_is_said():
+    table = pd.DataFrame({"area": [f"{n % 9} sq ft" for n in range(12)], "x": range(12)})
+    with pytest.warns(FewRatioWarning, match="'area' has texts that differ in their numbers only, such as '0 sq ft'"):
+        assert encode_together({"A": table})[0].columns[0].kind == "category"
+    assert encode_together({"A": table}, ColumnRules.of({"categorical": "area"}))[0].columns[0].kind == "category"

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fewratio import KLIEP, ULSIF, RuLSIF
+from fewratio import KLIEP, ULSIF, InlierOutlierDetector, RuLSIF
 from fewratio.core.blocks import in_blocks
 from fewratio.errors import FewRatioError, InputError, ParameterError
 from fewratio.estimators import NotFittedError
@@ -154,3 +154,9 @@ def test_an_error_about_a_parameter_carries_its_name(settings, parameter):
     with pytest.raises(ParameterError, match=f"'{parameter}' parameter of RuLSIF") as caught:
         RuLSIF(**settings).fit([[0.0]], [[1.0]])
     assert caught.value.parameter == parameter
+
+
+@pytest.mark.parametrize("make", [RuLSIF, InlierOutlierDetector])
+def test_an_unknown_parameter_gets_the_name_that_is_likely_meant(make):
+    with pytest.raises(ParameterError, match=rf"{make.__name__} has no parameter 'seed'; those are .* random_state\?"):
+        make(seed=0)

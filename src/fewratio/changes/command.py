@@ -1,5 +1,7 @@
 """``fewratio changes``."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +12,18 @@ from fewratio.errors import ParameterError
 if TYPE_CHECKING:
     from fewratio.changes.detection import ChangeResult
 
-# A step between rows that is so many times as long as most is a gap.
-_GAP = 10
+_CONDITION = re.compile(r"changes\s*(?:(<=?|>=?)\s*(\d+))?")
 
 
 def changes(
     request: frame.Request,
     series: Path,
     time: str | None,
+    by: str | None,
     level: float | None,
     window: int | None,
     permutations: int | None,
+    fail_if: str | None,
 ) -> None:
     """Find the moments at which a series changed.
 
@@ -30,6 +33,12 @@ def changes(
 
     Example: fewratio changes sales.csv --time month --report changes.html
     """
+    fails = None if fail_if is None else _CONDITION.fullmatch(fail_if.strip())
+    if fail_if is not None and fails is None:
+        raise ParameterError(
+            f"--fail-if is {fail_if!r}; it must be changes, or changes, one of < <= > >=, and a number. Write "
+            "'changes > 2', for instance."
+        )
     by_ratio = request.model is not None or window is not None
     if request.scale is not None and not by_ratio:
         raise ParameterError(
@@ -37,86 +46,103 @@ def changes(
             "--window."
         )
     with request.open(series) as (tables, estimator):
-        import numpy as np
-
         from fewratio.changes.detection import detect_changes
-        from fewratio.core.wording import quote_list, write_apart, write_count
+        from fewratio.changes.time_order import split_series
+        from fewratio.core.wording import write_count
+        from fewratio.data.split_table import SIGNS
 
-        options = request.options(*tables)
-        result = detect_changes(
+        found: Any = detect_changes(
             tables[0],
+            by=by,
             window=window,
             estimator=estimator if by_ratio else None,
             n_permutations=permutations,
             level=level,
             time=time,
             random_state=request.seed,
-            **options,
+            **request.options(*tables),
         )
-        n_rows = tables[0].n_rows
-        table = tables[0] if result.order is None else tables[0].take(result.order)
-        changes = write_count(len(result.points), "change")
-        lines = [f"{changes} in {n_rows:,} rows of {frame.make_label(series)} ({result.method})"]
-        lines += _about_time(result)
-        if result.encoding is not None and result.encoding.is_named:
-            lines.append(f"columns  {result.encoding.summary}")
-            if filled := [column.name for column in result.encoding.used if column.marks_missing]:
-                lines.append(f"filled   missing values of {quote_list(filled)}")
-        if len(result.points):
-            lines.append(f"changes  mean of up to 20 {'rows' if result.block_rows == 1 else 'blocks'} before -> after")
-        for change in result.changes:
-            name = "" if change["name"] is None else f" ({change['name']})"
-            p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
-            before, after = write_apart(change["mean_before"], change["mean_after"])
-            lines.append(
-                f"  row {change['row']}{name}: {change['column']} {before} -> {after} "
-                f"(deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g}), "
-                f"score {change['score']:.3g}{p_value}"
-            )
-        # A row without a score has an empty field.
-        is_change, scores = np.zeros(n_rows, dtype=np.int64), np.full(n_rows, None)
-        is_change[result.points] = 1
-        there = ~np.isnan(result.scores)
-        scores[there] = result.scores[there]
-        columns: dict[str, Any] = {"row": range(n_rows), "score": scores, "change": is_change}
-        payload = result.to_dict() if request.wants_json else {}
+        label = frame.make_label(series)
+        results: dict[str, ChangeResult] = {label: found} if by is None else found
+        parts = tables if by is None else list(split_series(tables[0].hold_in_memory(), by).values())
+        lines = [] if by is None else [f"{len(results)} series of {label}, by {by}"]
+        if by is not None and found and next(iter(found.values())).is_test:
+            lines.append("level    holds for each series by itself")
+        for name, result in results.items():
+            lines += _write_lines(result, name)
+        payload = found.to_dict() if request.wants_json else {}
+        pairs = zip(parts, results.values(), strict=True)
+        ordered = [part if result.order is None else part.take(result.order) for part, result in pairs]
         request.deliver(
-            frame.Answer(lines, payload, columns, [table]),
-            result.plot,
-            lambda command: result._report(command, frame.make_label(series)),
+            frame.Answer(lines, payload, _list_rows(results, by), ordered),
+            found.plot,
+            lambda command: found._report(command, label),
         )
+        for name, result in results.items():
+            n_changes, sign, limit = len(result.points), fails and fails[1], fails and fails[2]
+            if fails is not None and SIGNS[sign or ">"](n_changes, int(limit or 0)):
+                frame.fail(f"{name} has {write_count(n_changes, 'change')}: {fail_if}")
 
 
-def _about_time(result: "ChangeResult") -> list[str]:
-    """Say from when to when rows came, and name the longest gap."""
+def _list_rows(results: "dict[str, ChangeResult]", by: str | None) -> dict[str, Any]:
+    """Return the columns of a table of rows: number, score and change; a row without a score has an empty field."""
     import numpy as np
 
-    names = result.row_names
-    if result.times is None or names is None:
-        return []
-    line = f"time     {names[0]} to {names[-1]}"
-    steps = np.diff(result.times)
-    if len(steps) and steps.max() > _GAP * np.median(steps):
-        row = int(steps.argmax())
-        line += f"; longest gap from {names[row]} to {names[row + 1]}"
-    return [line]
+    all_scores = np.concatenate([result.scores for result in results.values()])
+    scores, there = np.full(len(all_scores), None), ~np.isnan(all_scores)
+    scores[there] = all_scores[there]
+    sizes = [len(result.scores) for result in results.values()]
+    is_change = [np.bincount(each.points, minlength=n) for each, n in zip(results.values(), sizes, strict=True)]
+    columns = {"row": np.concatenate(list(map(np.arange, sizes))), "score": scores, "change": np.concatenate(is_change)}
+    return columns if by is None else {by: np.repeat(list(results), sizes).astype(object), **columns}
+
+
+def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
+    from fewratio.core.wording import quote_list, write_apart, write_count
+
+    yield f"{write_count(len(result.points), 'change')} in {len(result.scores):,} rows of {name} ({result.method})"
+    if result.times is not None and result.row_names is not None:
+        yield f"time     {result.row_names[0]} to {result.row_names[-1]}"
+    if result.encoding is not None and result.encoding.is_named:
+        yield f"columns  {result.encoding.summary}"
+        if filled := [column.name for column in result.encoding.used if column.marks_missing]:
+            yield f"filled   missing values of {quote_list(filled)}"
+    if len(result.points):
+        yield f"changes  mean of up to {result.n_near} rows before -> after"
+    for change in result.changes:
+        moment = "" if change["name"] is None else f" ({change['name']})"
+        p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
+        before, after = write_apart(change["mean_before"], change["mean_after"])
+        yield (
+            f"  row {change['row']}{moment}: {change['column']} {before} -> {after} "
+            f"(deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g}), "
+            f"score {change['score']:.3g}{p_value}"
+        )
 
 
 VERB = Verb(
     changes,
     (
         declare_table("series", "Table of rows in the order of time; - for CSV on standard input."),
-        Field("time", "Column of dates or numbers to sort rows by; a single column of dates is found.").on_page(
+        Field("time", "Column of dates or numbers to sort rows by. [default: found; a guess is said]").on_page(
             "Column to sort by", "automatic", is_column=True
+        ),
+        Field("by", "Column that names the series, if there are several in one table.").on_page(
+            "Column that names the series, if there are several", "one series", is_column=True
         ),
         Field("level", "Test for changes: the chance to report any if there is none.", float).on_page(
             "Test at this chance of a false alarm, such as 0.05", "no test", (0.0001, 0.9999)
         ),
         Field("window", "Test by the ratio of windows of so many rows before and after a moment.", int, least=1),
         declare_count("permutations", "Number of shuffled series that set the threshold of a test (199)."),
+        Field(
+            "fail-if",
+            f"Exit with {frame.FAILED} if this condition holds: changes, or 'changes > 2' in a series.",
+            python="",
+        ),
         *SHARED,
     ),
-    "result = fewratio.detect_changes({series}{settings}{columns})\nprint(result.changes)",
+    "result = fewratio.detect_changes({series}{settings}{columns})\nprint(result)",
     Page(
         "Find changes",
         "When did a series change?",

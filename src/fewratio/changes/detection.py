@@ -1,8 +1,8 @@
 """When a series changed: segments of it, or a test that keeps a promised level."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from fewratio.changes.segment_costs import rounding_variance
 from fewratio.changes.segmentation import LEAST_ROWS, Segmentation, segment, subtract_segments
 from fewratio.changes.significance import ChangeOptions, FoundChanges, check_options, find_by_splits, find_by_windows
-from fewratio.changes.time_order import read_series
+from fewratio.changes.time_order import read_series, split_series
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
+from fewratio.data.raw_table import as_raw
 from fewratio.errors import InputError
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# Rows on either side of a change whose means tell what changed.
-_NEAR = 20
+# Rows on either side of a change whose means say what changed: so many, or one of so many parts of a series.
+_NEAR, _PARTS = 20, 500
+# Rows on either side of a change that its deviations are of, at most.
+_MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +56,8 @@ class ChangeResult(Reported):
     encoding : Encoding or None
         What became of the columns.
     series : ndarray of shape (n_rows, n_features)
-        The rows that were compared, in the order of time; of a long series, means of blocks of `block_rows` rows.
+        The rows that were compared, in the order of time, without gaps. Those of a file are read when they are asked
+        for, ``series[start:stop]``.
     feature_names : tuple of str
         What its columns are called.
     times : ndarray or None
@@ -62,10 +66,6 @@ class ChangeResult(Reported):
         The number of each row in the table that was given, if it was sorted by time.
     background : ndarray of the shape of `series`
         What was found and is no change: the season, and a trend that all segments share.
-    block_rows : int
-        Rows that each row of `series` is the mean of; 1 unless the series is long.
-    deviations : ndarray of the shape of `series` or None
-        Standard deviations of the rows of each block; None unless the series is long.
     settings : dict
         What `detect_changes` was told.
     """
@@ -79,13 +79,11 @@ class ChangeResult(Reported):
     estimator: RatioEstimator | None
     row_names: Sequence[str] | None
     encoding: Encoding | None
-    series: Floats
+    series: Any
     feature_names: tuple[str, ...]
     times: NDArray[Any] | None
     order: Numbers | None
-    background: Floats
-    block_rows: int = 1
-    deviations: Floats | None = None
+    background: Any
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -94,52 +92,34 @@ class ChangeResult(Reported):
         return self.threshold is not None
 
     @property
-    def series_points(self) -> Numbers:
-        """The rows of `series` in which changes lie: `points`, unless the series is long."""
-        return np.minimum(self.points // self.block_rows, len(self.series) - 1)
-
-    @property
-    def series_times(self) -> NDArray[Any]:
-        """When each row of `series` came: its time, or its number; of blocks with a change, that of the change."""
-        times = np.arange(len(self.scores)) if self.times is None else self.times
-        shown = times[:: self.block_rows][: len(self.series)].copy()
-        shown[self.series_points] = times[self.points]
-        return shown
-
-    @property
-    def series_scores(self) -> Floats:
-        """The scores at the rows of `series`."""
-        there = np.flatnonzero(~np.isnan(self.scores))
-        scores = np.full(len(self.series), np.nan)
-        scores[np.minimum(there // self.block_rows, len(scores) - 1)] = self.scores[there]
-        return scores
+    def n_near(self) -> int:
+        """How many rows before and after a change its means are of, at most: 20, or 1 of 500 rows of a long series."""
+        return max(_NEAR, len(self.scores) // _PARTS)
 
     @property
     def changes(self) -> list[dict[str, Any]]:
         """What changed at each point, in words of the column that changed most.
 
-        Each has the keys row, name, score, p_value, column, mean_before and mean_after: means of up to 20 rows (of a
-        long series, 20 blocks) before and after, brought to the season and trend (`background`) of the moment of the
-        change, so that only the change tells them apart; and deviation_before and deviation_after: standard deviations
-        about a line through the rows up to the neighbouring changes.
+        Each has the keys row, name, score, p_value, column, mean_before and mean_after: means of up to `n_near` rows
+        before and after, brought to the season and trend (`background`) of the moment of the change, so that only the
+        change tells them apart; and deviation_before and deviation_after: standard deviations about a line through the
+        rows up to the neighbouring changes, 10,000 at most.
         """
         ends, found = [0, *self.points.tolist(), len(self.scores)], []
-        rounding = rounding_variance(self.series) if len(self.points) else 0.0
-        for number, (row, place) in enumerate(zip(self.points.tolist(), self.series_points.tolist(), strict=True)):
-            sides = self._select_between(ends[number], row), self._select_between(row, ends[number + 2])
-            before, after = (self.series[rows] - self.background[rows] for rows in sides)
-            moment = self.background[max(place - 1, 0) : place + 1].mean(0)
-            means = [part.mean(0) + moment for part in (before[-_NEAR:], after[:_NEAR])]
+        for number, row in enumerate(self.points.tolist()):
+            start, stop = max(ends[number], row - _MOST_ROWS), min(ends[number + 2], row + _MOST_ROWS)
+            beside, background = self.series[start:stop], self.background[start:stop]
+            rounding = rounding_variance(beside)
+            before, after = np.split(beside - background, [row - start])
+            moment = background[max(row - start - 1, 0) : row - start + 1].mean(0)
+            means = [part.mean(0) + moment for part in (before[-self.n_near :], after[: self.n_near])]
             deviations = [subtract_segments(part, [], 1).std(0) for part in (before, after)]
-            if self.deviations is not None:
-                within = [(self.deviations[rows] ** 2).mean(0) for rows in sides]
-                deviations = [np.sqrt(each**2 + more) for each, more in zip(deviations, within, strict=True)]
             # Both in units of the noise: rows of the smaller spread alone would make any step infinite.
             noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2 + rounding), 1e-300)
             moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise
             column = int(moved.argmax())
             # Without what background and its removal leave of rounding.
-            digits = 9 - int(np.log10(max(np.ptp(self.series[:, column]), 1e-300)))
+            digits = 9 - int(np.log10(max(np.ptp(beside[:, column]), 1e-300)))
             (mean, deviation), (mean_after, deviation_after) = (
                 [round(float(each[side][column]), digits) for each in (means, deviations)] for side in (0, 1)
             )
@@ -157,12 +137,6 @@ class ChangeResult(Reported):
                 }
             )
         return found
-
-    def _select_between(self, start: int, stop: int) -> slice:
-        """Return the rows of `series` that are made of these rows only, or else the one that has the first of them."""
-        first, last = -(-start // self.block_rows), stop // self.block_rows
-        first = first if first < last else min(start // self.block_rows, len(self.series) - 1)
-        return slice(first, max(last, first + 1))
 
     @property
     def ranked_columns(self) -> list[str]:
@@ -197,16 +171,66 @@ class ChangeResult(Reported):
     def method(self) -> str:
         """How the points were found, in words."""
         how = "segmentation" if self.threshold is None else f"test, threshold {self.threshold:.3g}"
-        how += f", blocks of {self.block_rows} rows" if self.block_rows > 1 else ""
         return how if self.window is None else f"{how}, windows of {self.window} rows"
 
     def __repr__(self) -> str:
         return f"ChangeResult: {', '.join(map(str, self.points)) or 'none'} ({self.method})"
 
 
+class ChangesBySeries(dict[str, ChangeResult], Reported):
+    """A `ChangeResult` for each of several series, by its name, made by `detect_changes` with `by`.
+
+    Attributes
+    ----------
+    settings : dict
+        What `detect_changes` was told, and `by`: the column that names the series.
+    """
+
+    def __init__(self, results: Mapping[str, ChangeResult], settings: dict[str, Any]) -> None:
+        super().__init__(results)
+        self.settings = settings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain numbers and lists."""
+        return {"by": self.settings["by"], "series": {name: result.to_dict() for name, result in self.items()}}
+
+    def plot(self) -> "Picture":
+        """Draw the column that changed most of each series."""
+        from fewratio.changes.report import draw_each
+
+        return draw_each(self)
+
+    def _report(self, command: str | None = None, name: str = "series") -> "Report":
+        from fewratio.changes.report import report_each
+
+        return report_each(self, name, command)
+
+
+class ChangeSettings(ColumnOptions, total=False):
+    """The options of `detect_changes`."""
+
+    estimator: Any
+    n_permutations: int | None
+    level: float | None
+    threshold: float | None
+    window: int | None
+    step: int | None
+    time: str | None
+    random_state: int | np.random.Generator | None
+
+
+@overload
+def detect_changes(series: Any, *, by: None = None, **settings: Unpack[ChangeSettings]) -> ChangeResult: ...
+
+
+@overload
+def detect_changes(series: Any, *, by: str, **settings: Unpack[ChangeSettings]) -> ChangesBySeries: ...
+
+
 def detect_changes(
     series: Any,
     *,
+    by: str | None = None,
     estimator: Any = None,
     n_permutations: int | None = None,
     level: float | None = None,
@@ -216,7 +240,7 @@ def detect_changes(
     time: str | None = None,
     random_state: int | np.random.Generator | None = 0,
     **columns: Unpack[ColumnOptions],
-) -> ChangeResult:
+) -> ChangeResult | ChangesBySeries:
     """Find the moments at which a series changed.
 
     By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
@@ -252,9 +276,12 @@ def detect_changes(
     threshold : float, optional
         A threshold of the divergence of windows to use instead of one by permutation. Each pair of windows is then
         compared by itself, as by a `ChangeDetector`: in its own units, without removing a trend or season.
+    by : str, optional
+        The column that names the series, if the table has rows of several. A `level` holds for each by itself.
     time : str, optional
         The column that says when a row came: dates, or numbers. Rows are sorted by it, and it is not compared. By
-        default the only column of dates, if they do not fall.
+        default the only column of dates, or else columns of years and months or quarters, numbers that rise and are
+        called a time, or numbers that rise evenly; a `FewRatioWarning` says so. `keep` names columns that are compared.
     step : int, optional
         Distance between tested windows; a fifth of a window by default. The fewer, the quicker.
     random_state : int, numpy Generator or None, default=0
@@ -265,7 +292,8 @@ def detect_changes(
 
     Returns
     -------
-    ChangeResult
+    ChangeResult or ChangesBySeries
+        With `by`, a dict of one for each series, by its name.
 
     Examples
     --------
@@ -279,7 +307,12 @@ def detect_changes(
     array([0.005])
     """
     options = ChangeOptions(window, n_permutations, level, threshold, step)
-    settings = {"estimator": estimator, **options._asdict(), "time": time, "random_state": random_state, **columns}
+    settings: dict[str, Any] = {"estimator": estimator, **options._asdict(), "time": time}
+    settings |= {"random_state": random_state, **columns}
+    if by is not None:
+        parts = split_series(as_raw(series, "series").hold_in_memory(), by)
+        each = {name: detect_changes(part, **settings) for name, part in parts.items()}
+        return ChangesBySeries(each, {"by": by, **settings})
     uses_windows = any(value is not None for value in (window, estimator, threshold, step))
     is_test = uses_windows or level is not None or n_permutations not in (None, 0)
     check_options(options, is_test)
@@ -315,12 +348,10 @@ def detect_changes(
         estimator=model if uses_windows else None,
         row_names=opened.row_names,
         encoding=opened.encoding,
-        series=opened.rows,
+        series=opened.rows if blocks is None else blocks.list_rows(),
         feature_names=opened.feature_names,
         times=opened.times,
         order=opened.order,
-        background=background,
-        block_rows=1 if blocks is None else blocks.size,
-        deviations=None if blocks is None else blocks.deviations,
+        background=background if blocks is None else blocks.list_background(background),
         settings=settings,
     )

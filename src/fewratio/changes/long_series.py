@@ -1,5 +1,6 @@
 """Long series by blocks of rows: changes are looked for among blocks, and then placed among the rows beside them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,26 @@ _REACH, _BESIDE = 2, 30
 _TOGETHER = 5
 
 
+class RowsOnDemand:
+    """Rows that are computed when they are asked for, ``rows[start:stop]``: there may be more than memory holds."""
+
+    def __init__(self, shape: tuple[int, int], compute: Callable[[int, int], Floats]) -> None:
+        self.shape, self._compute = shape, compute
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Floats:
+        start, stop, _ = rows.indices(len(self))
+        return self._compute(start, stop)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        result = np.empty(self.shape, dtype)
+        for start in range(0, len(self), _FIRST_ROWS):
+            result[start : start + _FIRST_ROWS] = self[start : start + _FIRST_ROWS]
+        return result
+
+
 class LongSeries:
     """A series of many rows, which may be in a file, described by blocks of them.
 
@@ -53,7 +74,7 @@ class LongSeries:
         self._numbers, self._marks, self._is_used = numbers, find_marks(encoding), np.ones(d, dtype=bool)
         self._season = np.zeros((1, d))
         n_held = max(1, _HELD_VALUES // d)
-        first = self._rows(0, min(n, _FIRST_ROWS, n_held))
+        first = self._read(0, min(n, _FIRST_ROWS, n_held))
         self.size, period = -(-n // _BLOCKS), find_period(first)
         if period:
             self._season, self.size = average_phases(first, period), period * -(-self.size // period)
@@ -87,13 +108,35 @@ class LongSeries:
         usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
         return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
 
-    def _rows(self, start: int, stop: int) -> Floats:
-        """Return some rows as they are compared: without gaps and season."""
+    def list_rows(self) -> Any:
+        """Return all rows without gaps, on demand if the numbers are in a file."""
+        return self._list_held(self._read)
+
+    def list_background(self, background: Floats) -> Any:
+        """Return what is no change in all rows: the season, and between the middles of blocks their background."""
+        return self._list_held(
+            lambda start, stop: self._read_season(start, stop) + self._spread(background, start, stop)
+        )
+
+    def _list_held(self, compute: Callable[[int, int], Floats]) -> Any:
+        rows = RowsOnDemand((len(self._numbers), int(self._is_used.sum())), compute)
+        return np.asarray(rows) if isinstance(self._numbers, np.ndarray) else rows
+
+    def _read(self, start: int, stop: int) -> Floats:
+        """Return some rows without gaps."""
         rows = np.array(self._numbers[start:stop], dtype=np.float64)
         for value, mark in self._marks.items():
             fill_gaps(rows[:, value], rows[:, mark] == 1)
-        rows -= self._season[np.arange(start, stop) % len(self._season)]
         return rows if self._is_used.all() else rows[:, self._is_used]
+
+    def _read_season(self, start: int, stop: int) -> Floats:
+        season = self._season[np.arange(start, stop) % len(self._season)]
+        return season if self._is_used.all() else season[:, self._is_used]
+
+    def _spread(self, blocks: Floats, start: int, stop: int) -> Floats:
+        """Return values of the blocks at some rows, on lines between the middles of blocks."""
+        middles = (np.arange(len(self.means)) + 0.5) * self.size - 0.5
+        return np.column_stack([np.interp(np.arange(start, stop), middles, column) for column in blocks.T])
 
     def locate_in_rows(self, found: FoundChanges, background: Floats) -> FoundChanges:
         """Place changes of the blocks among the rows; of several that are one, that with the highest score is kept.
@@ -124,9 +167,8 @@ class LongSeries:
         """Return the first rows after changes that lie near each other between two others; all of these are blocks."""
         first, last = max(before, int(points[0]) - _BESIDE), min(after, int(points[-1]) + _BESIDE)
         start, reach = first * self.size, _REACH * self.size
-        rows = self._rows(start, last * self.size)
-        times, centres = np.arange(start, last * self.size), (np.arange(len(self.means)) + 0.5) * self.size - 0.5
-        rows -= np.column_stack([np.interp(times, centres, column) for column in background.T])
+        stop = last * self.size
+        rows = self._read(start, stop) - self._read_season(start, stop) - self._spread(background, start, stop)
         spread = rows.std(0)
         rows = (rows[:, spread > 0] - rows[:, spread > 0].mean(0)) / spread[spread > 0]
         if not rows.shape[1]:

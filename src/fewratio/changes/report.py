@@ -16,6 +16,8 @@ from fewratio.report.distributions import round_values
 _NAMED, _MOST_COLUMNS, _MOST_DRAWN = 3, 8, 4
 # Longer series are drawn as the lowest, mean and highest value of so many stretches.
 _MOST_ROWS, _STRETCHES = 1500, 700
+# Rows whose times are looked at for a zone: it may be UTC in winter.
+_LOOKED_AT = 50
 
 
 def report_changes(result: Any, name: str, command: str | None) -> page.Report:
@@ -32,7 +34,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     rows = write_count(len(result.scores), "row")
     changes = result.changes
     if result.times is not None:
-        rows += f", {' to '.join(write_moments(result.times[[0, -1]]))}"
+        rows += f", {' to '.join(_write_when(result, np.array([0, len(result.scores) - 1])))}"
     facts = {"Rows": rows, "Changes": str(len(changes)), "Method": result.method}
     if result.is_test:
         facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
@@ -40,11 +42,8 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
         facts["Guarantee"] = "Not tested. Pass `level` to test each change."
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
-    moments = _moments(result)
-    named = [
-        f"{text} ({column_title(change['column'])})"
-        for text, change in zip(write_moments(moments), changes, strict=True)
-    ]
+    when = _write_when(result, result.points)
+    named = [f"{text} ({column_title(change['column'])})" for text, change in zip(when, changes, strict=True)]
     where = "" if result.times is not None else "row "
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     answer = "No change was found."
@@ -53,10 +52,42 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     call = page.describe_making(result.settings, command, "detect_changes", ("series",))
     sections = [
         page.Section("The series", _series(result)),
-        page.Section("What changed", [_table(result, changes, moments)]),
+        page.Section("What changed", [_table(result, changes, when)]),
         page.Section("How this was made", call),
     ]
     return page.Report(f"Changes of {name}", answer, facts, sections)
+
+
+def report_each(results: Any, name: str, command: str | None) -> page.Report:
+    """Say when each of several series changed.
+
+    Parameters
+    ----------
+    results : ChangesBySeries
+    name, command
+        As in `report_changes`.
+    """
+    by = results.settings["by"]
+    parts = {series: report_changes(result, series, command) for series, result in results.items()}
+    changed = [f"{series} ({len(result.points)})" for series, result in results.items() if len(result.points)]
+    answer = f"{len(changed)} of {len(results)} series changed{': ' * bool(changed)}{', '.join(changed)}."
+    facts = {"Series": f"{len(results)}, by {by}"}
+    if any(result.is_test for result in results.values()):
+        facts["Level"] = "Holds for each series by itself, not for all together."
+    sections = []
+    for series, part in parts.items():
+        about = [f"{part.answer}", *(f"{key}: {value}." for key, value in part.facts.items() if key != "Guarantee")]
+        blocks = [block for section in part.sections[:-1] for block in section.blocks]
+        sections.append(page.Section(series, [page.Text(" ".join(about)), *blocks]))
+    making = page.describe_making(results.settings, command, "detect_changes", ("series",))
+    sections.append(page.Section("How this was made", making))
+    return page.Report(f"Changes of {name} by {by}", answer, facts, sections)
+
+
+def draw_each(results: Any) -> Picture:
+    """Draw the column that changed most of each of several series."""
+    charts = [(_charts(result, 1)[0], name, 720) for name, result in results.items()]
+    return combine(charts, f"Changes of {len(charts)} series", "vconcat")
 
 
 def draw_changes(result: Any) -> Picture:
@@ -66,9 +97,28 @@ def draw_changes(result: Any) -> Picture:
     return combine([(chart, "", 720) for chart in charts], title, "vconcat")
 
 
-def _moments(result: Any) -> NDArray[Any]:
-    """Return when the changes were."""
-    return result.points if result.times is None else result.times[result.points]
+def _is_zoned(result: Any) -> bool:
+    """Whether the clock of the rows' zone shows other times than UTC."""
+    if result.times is None or result.times.dtype.kind != "M":
+        return False
+    rows = np.linspace(0, len(result.times) - 1, _LOOKED_AT).astype(int)
+    clock = np.array([result.row_names[row][:19] for row in rows], dtype="datetime64[s]")
+    return bool((np.abs(clock - result.times[rows]) > np.timedelta64(1, "s")).any())
+
+
+def _read_clock(result: Any, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return when rows came, as the clock of their zone shows it, or their numbers."""
+    if result.times is None:
+        return rows
+    if _is_zoned(result):
+        return np.array([result.row_names[row][:19] for row in rows], dtype="datetime64[s]")
+    return result.times[rows]
+
+
+def _write_when(result: Any, rows: NDArray[Any]) -> list[str]:
+    if _is_zoned(result):
+        return [result.row_names[row] for row in rows]
+    return write_moments(_read_clock(result, rows))
 
 
 def column_title(name: str) -> str:
@@ -95,48 +145,58 @@ def _make_plain(moments: NDArray[Any]) -> list[Any]:
 
 def _charts(result: Any, n_columns: int) -> list[Chart]:
     """Draw so many columns, those first that changed most often, and the scores."""
-    n, points, scores, when = len(result.series), result.series_points, result.series_scores, result.series_times
-    is_time, is_binned = when.dtype.kind == "M", n > _MOST_ROWS
-    starts = np.linspace(0, n, _STRETCHES, endpoint=False).astype(int) if is_binned else np.arange(n)
-    segment = np.searchsorted(points, starts, side="right")
-    x, at = _make_plain(when[starts]), _make_plain(_moments(result))
-    x[-1] = _make_plain(when[-1:])[0]
+    n, points, scores = len(result.scores), result.points, result.scores
+    is_time, is_thinned = result.times is not None and result.times.dtype.kind == "M", n > _MOST_ROWS
+    starts = np.arange(n)
+    if is_thinned:
+        starts = np.union1d(np.linspace(0, n, _STRETCHES, endpoint=False).astype(int), points)
+    x, at = _make_plain(_read_clock(result, starts)), _make_plain(_read_clock(result, points))
+    x[-1] = _make_plain(_read_clock(result, np.array([n - 1])))[0]
+    labels = result.ranked_columns[:n_columns]
+    mean, low, high, level = _describe_stretches(result, starts, [result.feature_names.index(each) for each in labels])
     charts = []
-    for label in result.ranked_columns[:n_columns]:
-        place = result.feature_names.index(label)
-        values, background = result.series[:, place], result.background[:, place]
-        level = background + _segment_means(values - background, points)
-        sizes = np.diff([*starts, n])
+    for place, label in enumerate(labels):
         data = {
             "x": x,
-            "y": round_values(np.add.reduceat(values, starts) / sizes),
-            "level": round_values(level[starts]),
-            "segment": segment.tolist(),
+            "y": round_values(mean[:, place]),
+            "level": round_values(level[:, place]),
+            "segment": np.searchsorted(points, starts, side="right").tolist(),
         }
-        if is_binned:
-            data |= {"low": round_values(np.minimum.reduceat(values, starts))}
-            data |= {"high": round_values(np.maximum.reduceat(values, starts))}
+        if is_thinned:
+            data |= {"low": round_values(low[:, place]), "high": round_values(high[:, place])}
         title = column_title(label)
-        values_of = "values" if result.block_rows == 1 else f"means of {result.block_rows} rows"
-        span = f"from {values.min():.3g} to {values.max():.3g}"
-        description = f"{title}: {n} {values_of} {span}, {write_count(len(points), 'change')}."
+        span = f"from {low[:, place].min():.3g} to {high[:, place].max():.3g}"
+        description = f"{title}: {n} values {span}, {write_count(len(points), 'change')}."
         charts.append(series_chart(data, at, shorten(title, 80), description, is_time=is_time))
     there = np.flatnonzero(~np.isnan(scores))
-    if is_binned and len(there) > _MOST_ROWS:
+    if len(there) > _MOST_ROWS:
         # The highest score of each stretch.
         parts = np.array_split(there, _STRETCHES)
         there = np.array([part[scores[part].argmax()] for part in parts])
     if len(there):
-        data = {"x": _make_plain(when[there]), "y": round_values(scores[there])}
+        data = {"x": _make_plain(_read_clock(result, there)), "y": round_values(scores[there])}
         description = f"Scores, highest {np.nanmax(scores):.3g}."
         charts.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
     return charts
 
 
+def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) -> tuple[Floats, ...]:
+    """Return mean, lowest and highest value of stretches of rows in some columns, and the level of their segments."""
+    ends = [*starts[1:].tolist(), len(result.scores)]
+    mean, low, high, background = np.empty((4, len(starts), len(places)))
+    for number, (start, stop) in enumerate(zip(starts.tolist(), ends, strict=True)):
+        rows = result.series[start:stop][:, places]
+        mean[number], low[number], high[number] = rows.mean(0), rows.min(0), rows.max(0)
+        background[number] = result.background[start:stop][:, places].mean(0)
+    segment, sizes = np.searchsorted(result.points, starts, side="right"), np.subtract(ends, starts)
+    sums = [np.bincount(segment, sizes * column) for column in (mean - background).T]
+    level = background + (np.array(sums) / np.bincount(segment, sizes)).T[segment]
+    return mean, low, high, level
+
+
 def _series(result: Any) -> list[page.Block]:
-    n, rest = len(result.series), len(result.feature_names) - _MOST_COLUMNS
+    n, rest = len(result.scores), len(result.feature_names) - _MOST_COLUMNS
     about = "Thin: the values; thick: the level of each segment, with season and trend; dashed: changes."
-    about += f" Each value is the mean of {result.block_rows} rows." * (result.block_rows > 1)
     about += f" Of {n} values, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * (n > _MOST_ROWS)
     about += f" {rest} more columns, which changed least, are left out here." * (rest > 0)
     score = (
@@ -147,13 +207,7 @@ def _series(result: Any) -> list[page.Block]:
     return [page.Text(f"{about} Score: {score}."), *_charts(result, _MOST_COLUMNS)]
 
 
-def _segment_means(values: Floats, points: Any) -> Floats:
-    starts = np.array([0, *points.tolist()])
-    sizes = np.diff([*starts, len(values)])
-    return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
-
-
-def _table(result: Any, changes: list[dict[str, Any]], moments: NDArray[Any]) -> page.Block:
+def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
     if not changes:
         return page.Text("Trends, seasons and chance explain the whole series.")
     headings = ["when", "row", "column", "mean before", "mean after", "deviation before", "deviation after", "score"]
@@ -166,12 +220,11 @@ def _table(result: Any, changes: list[dict[str, Any]], moments: NDArray[Any]) ->
             *(float(change[key]) for key in ("deviation_before", "deviation_after", "score")),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]
-        for text, change in zip(write_moments(moments), changes, strict=True)
+        for text, change in zip(when, changes, strict=True)
     ]
-    rows = "rows" if result.block_rows == 1 else f"blocks of {result.block_rows} rows"
     note = (
-        f"The column that changed most each time. Means: of up to 20 {rows} before and after, at the season and trend "
-        "of the change. Deviations: standard deviations up to the neighbouring changes."
+        f"The column that changed most each time. Means: of up to {result.n_near} rows before and after, at the season "
+        "and trend of the change. Deviations: standard deviations up to the neighbouring changes."
     )
     has_p = changes[0]["p_value"] is not None
     return page.Table("Changes, in the order of time", headings + ["p"] * has_p, table, True, note)

@@ -1,7 +1,7 @@
 """A series as it is compared: its rows in the order of time, without gaps, and when they came."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from fewratio.changes.gaps import fill_gaps, find_marks
 from fewratio.changes.long_series import LONG, LongSeries
+from fewratio.changes.segmentation import LEAST_ROWS
+from fewratio.changes.time_axis import find_time, read_index
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.column_kinds import DATE, DURATION, NUMBER, TEXT, read_days, read_moment, write_days
+from fewratio.core.wording import quote_list
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import leave_out_columns
-from fewratio.data.raw_table import RawTable, as_raw
+from fewratio.data.raw_table import RawTable, as_raw, name_rows
+from fewratio.data.split_table import split_by_column
 from fewratio.data.table import Table
 from fewratio.errors import FewRatioWarning, InputError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
@@ -43,34 +46,6 @@ class Series(NamedTuple):
     order: Numbers | None
 
 
-class Dates(Sequence[str]):
-    """Names of rows by their days since 1970, written when they are asked for: there may be many."""
-
-    def __init__(self, days: Floats, zone: str | None) -> None:
-        self._days, self._zone = days, zone
-
-    def __len__(self) -> int:
-        return len(self._days)
-
-    def __getitem__(self, row: Any) -> Any:
-        days = self._days[row]
-        return Dates(days, self._zone) if np.ndim(days) else write_days(days, self._zone)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    def __repr__(self) -> str:
-        return f"{list(self[:3])}{'...' * (len(self) > 3)}"
-
-
-class _Time(NamedTuple):
-    """When rows came: as numbers (days since 1970 if they are dates), and what they are called."""
-
-    numbers: Floats
-    names: Sequence[str]
-    is_date: bool
-
-
 def read_series(
     model: RatioEstimator, series: Any, time: str | None, columns: ColumnOptions, by_blocks: bool
 ) -> Series:
@@ -93,36 +68,27 @@ def read_series(
             "estimator is a model whose rows are windows of series; changes need one of readings. Learn one without "
             "window."
         )
-    given, index = series, getattr(series, "index", ())
+    given = series
     shape = getattr(series, "shape", None)
     if shape is None and isinstance(series, list | tuple) and not any(np.ndim(value) for value in series):
         shape = (len(series),)
     if shape is not None and len(shape) == 1:
         given = np.asarray(series).reshape(-1, 1)
-    found, order = None, None
+    found = order = None
     if not isinstance(given, Table):
         given = as_raw(given, "series")
-        if given.index is None and hasattr(index, "astype") and type(index).__name__ != "RangeIndex":
-            given = replace(given, index=np.array(index.astype(str), dtype=object))
-        label = _find_time_column(given, columns) if time is None else time
-        if label is not None:
-            given.check_has([label])
-            found = _read_time(given, label)
-            order = np.argsort(found.numbers, kind="stable") if (np.diff(found.numbers) < 0).any() else None
-            given = given.drop([label])
-            columns = _drop_label(columns, label)
-            given = given if order is None else given.take(order)
+        given = given if given.index is not None else replace(given, index=name_rows(series))
+        is_known = model.encoding_ is not None or "encoding" in columns
+        found, given, order = find_time(given, time, columns, only_dates=is_known)
+        columns = columns if found is None else _drop_labels(columns, found.columns)
     samples = inputs.read_samples(model, {"series": given}, columns)
     encoding, (table,) = samples.encoding, samples.tables
     if encoding is not None and encoding.id in encoding.places and not model.has_sources:
         # When a row came says nothing about whether the series has changed.
         encoding, (table,) = leave_out_columns(encoding, [table], [encoding.id], "names the rows")
     names = getattr(given, "index", None) if table.row_names is None else table.row_names
-    if found is None:
-        found = _read_names(names)
-    elif order is not None:
-        names = found.names[order] if isinstance(found.names, Dates) else [found.names[row] for row in order]
-        found = _Time(found.numbers[order], names, found.is_date)
+    if found is None and (by_name := read_index(names)) is not None and (np.diff(by_name.numbers) >= 0).all():
+        found = by_name
     times = None
     if found is not None:
         names = found.names
@@ -144,92 +110,25 @@ def read_series(
     return Series(rows, table.n_rows, blocks, labels, table.name, encoding, names, times, order)
 
 
-def _drop_label(columns: ColumnOptions, label: str) -> ColumnOptions:
-    """Return what the user said about other columns than that of time."""
-    kept: Any = {name: value for name, value in columns.items() if value != label}
+def _drop_labels(columns: ColumnOptions, labels: Collection[str]) -> ColumnOptions:
+    """Return what the user said about other columns than those of time."""
+    kept: Any = {name: value for name, value in columns.items() if not isinstance(value, str) or value not in labels}
     for name in ("columns", "drop", "keep", "categorical", "numeric"):
         if isinstance(kept.get(name), list | tuple | set):
-            kept[name] = [each for each in kept[name] if each != label]
+            kept[name] = [each for each in kept[name] if each not in labels]
     return kept
 
 
-def _find_time_column(raw: RawTable, columns: ColumnOptions) -> str | None:
-    """Return the only column of dates, if they do not fall and the user does not speak of it."""
-    if raw.array is not None or not raw.is_named:
-        return None
-    spoken = {columns.get("id")}
-    for name in ("columns", "drop", "keep", "categorical", "numeric"):
-        labels: Any = columns.get(name) or ()
-        spoken |= {labels} if isinstance(labels, str) else set(labels)
-    dates = [label for label in raw.labels if _read_dates(raw, label) is not None]
-    if len(dates) != 1 or dates[0] in spoken or len(raw.labels) == 1:
-        return None
-    numbers = _read_dates(raw, dates[0])
-    if numbers is None or (np.diff(numbers) >= 0).all():
-        return dates[0]
-    warnings.warn(
-        FewRatioWarning(
-            f"The dates of column {dates[0]!r} are not in order, so rows are taken in the order of the table. To sort "
-            f"them, choose {name_parameter('time', dates[0])}."
-        ),
-        stacklevel=4,
-    )
-    return None
-
-
-def _read_dates(raw: RawTable, label: str) -> Floats | None:
-    """Return a column of dates as days since 1970, None if it is another; one with gaps has NaN."""
-    values = raw.values(label)
-    if values.kind == DATE:
-        return values.numbers
-    if values.kind != TEXT or any(_read_day(text) is None for text in values.texts):
-        return None
-    return np.array([*(_read_day(text) for text in values.texts), np.nan], dtype=np.float64)[values.codes]
-
-
-def _read_day(text: str) -> float | None:
-    # A month, such as 1992-01, begins with its first day.
-    return read_days(text) if len(text) != 7 else read_days(f"{text}-01")
-
-
-def _read_time(raw: RawTable, label: str) -> _Time:
-    """Read the column of time, or say why it is none."""
-    values, days = raw.values(label), _read_dates(raw, label)
-    numbers = days if days is not None else values.numbers if values.kind in (NUMBER, DURATION) else None
-    if numbers is None:
+def split_series(raw: RawTable, by: str) -> dict[str, RawTable]:
+    """Divide a table of several series by the column that names them; short ones are left out with a warning."""
+    parts = split_by_column(raw, by)
+    short = [name for name, part in parts.items() if part.n_rows < LEAST_ROWS]
+    if len(short) == len(parts):
         raise InputError(
-            f"{values.name} holds {values.kind}; a time is a column of dates such as 2024-01-31, or of numbers. "
-            f"Convert it, or name another column in {name_parameter('time', '')}."
+            f"column {by!r} of {raw.name} divides it into series of fewer than {LEAST_ROWS} rows; one needs as many. "
+            f"Pass longer series, or name another column in {name_parameter('by', '')}."
         )
-    if np.isnan(numbers).any():
-        raise InputError(
-            f"{values.name} has no time at row {int(np.isnan(numbers).argmax())} (counting from 0); every row "
-            "needs one. Drop such rows, or fill them."
-        )
-    if values.kind == DATE:
-        return _Time(numbers, Dates(numbers, values.zone), is_date=True)
-    coded = values.to_categories()
-    texts = [_write_time(text) for text in coded.texts]
-    return _Time(numbers, [texts[code] for code in coded.codes], days is not None)
-
-
-def _write_time(text: str) -> str:
-    """Write a moment as date and time in its own zone, anything else as it is."""
-    moment, day = read_moment(text), read_days(text)
-    if moment is None or day is None:
-        return text
-    offset = moment.strftime("%z")
-    return write_days(day, f"{offset[:3]}:{offset[3:5]}" if offset else None)
-
-
-def _read_names(names: Sequence[str] | None) -> _Time | None:
-    """Read the names of rows as dates, if all of them are and do not fall."""
-    if names is None:
-        return None
-    days: list[float] = []
-    for name in names:
-        day = _read_day(str(name))
-        if day is None or (days and day < days[-1]):
-            return None
-        days.append(day)
-    return _Time(np.array(days), [_write_time(str(name)) for name in names], is_date=True)
+    if short:
+        found = f"Series of fewer than {LEAST_ROWS} rows are left out: {quote_list(short)}."
+        warnings.warn(FewRatioWarning(found), stacklevel=3)
+    return {name: part for name, part in parts.items() if name not in short}

@@ -1,8 +1,9 @@
 """What a user gives besides tables, checked where it comes in: paths, seeds, numbers, names of columns."""
 
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,24 @@ from fewratio.errors import InputError, ParameterError, name_parameter
 
 # What still fits a 32-bit index: a larger count would only run out of memory, or of time.
 MAX_COUNT = 2**31 - 1
+# What the shell and other libraries call otherwise, beside counts (--permutations is n_permutations).
+_WORDS = {"seed": "random_state", "model": "estimator", "label": "y", "sep": "separator", "delimiter": "separator"}
+_NEAR = 0.7
+
+
+def advise_names(unknown: Sequence[str], known: Sequence[str]) -> str:
+    """Advise which of the known arguments unknown ones may mean.
+
+    Examples
+    --------
+    >>> advise_names(["seed"], ["alpha", "random_state"]), advise_names(["x"], ["alpha"])
+    ('Did you mean random_state?', 'Pass one of them.')
+    """
+    nearest = [
+        [_WORDS[name]] if _WORDS.get(name) in known else get_close_matches(name, known, 1, _NEAR) for name in unknown
+    ]
+    meant = " and ".join(name for each in nearest for name in each)
+    return f"Did you mean {meant}?" if meant else "Pass one of them."
 
 
 def as_path(path: Any, argument: str = "path") -> Path:

@@ -34,11 +34,11 @@ from numpy.typing import NDArray
 
 from fewratio.core.wording import write_count, write_list
 from fewratio.data import arrow as pa
-from fewratio.data.written_forms import advise, are_measured, find_forms
+from fewratio.data.written_forms import advise, are_measured, find_alike, find_forms
 from fewratio.errors import FewRatioWarning, InputError, name_parameter
 
 if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
+    pass
 
 NUMBER, BOOLEAN, TEXT, CATEGORY, DATE, MISSING = "number", "boolean", "text", "category", "date", "nothing"
 DURATION, TIME = "duration", "time of day"
@@ -77,7 +77,8 @@ _DURATIONS = [
 # The seconds of a unit of durations, each for those that have two of it or more.
 _DURATION_UNITS = {"years": 365.25 * DAY_SECONDS, "days": DAY_SECONDS, "h": 3600, "min": 60}
 # Digits of which some begin with zeros are codes, such as those of postal districts.
-_DIGITS, _PADDED = re.compile(r"\d+"), re.compile(r"0\d+")
+_DIGITS, _PADDED, _INTEGER = re.compile(r"\d+"), re.compile(r"0\d+"), re.compile(r"[-+]?\d+")
+_CODE = re.compile(r"(?=.*\d)[\w-]+")
 _MAY_BE_READ = re.compile(r"\d|nan|inf", re.IGNORECASE)
 # A point before three digits, which may divide thousands.
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
@@ -131,12 +132,7 @@ class ColumnValues(NamedTuple):
         """Return values of a kind that has numbers as finite ones, NaN for what is missing."""
         numbers = self.numbers
         if self.kind in (TEXT, CATEGORY):
-            read = list(map(READERS.get(kind, _read_number), self.texts))
-            if None in read:
-                wrong = [code for code, number in enumerate(read) if number is None]
-                found = f"{self.name} holds {self.find_text(wrong)} (counting from 0), which is not a {kind}"
-                raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
-            numbers = np.array([*read, np.nan], dtype=np.float64)[self.codes]
+            numbers = self._read_texts(kind)
         elif self.kind not in ((MISSING, kind) if kind in (DATE, TIME, DURATION) else (MISSING, NUMBER, BOOLEAN)):
             held = PLURALS.get(self.kind, self.kind)
             raise InputError(f"{self.name} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
@@ -146,6 +142,17 @@ class ColumnValues(NamedTuple):
             found = f"{self.name} has {n_infinite}, the first at row {row} (counting from 0)"
             raise InputError(f"{found}; every value must be finite, or missing. Correct those rows or drop the column.")
         return numbers
+
+    def _read_texts(self, kind: str) -> NDArray[Any]:
+        read = list(map(READERS[kind], self.texts))
+        if kind == NUMBER and None not in (truths := list(map(_read_boolean, self.texts))):
+            # As of typed booleans.
+            read = truths
+        if None in read:
+            wrong = [code for code, number in enumerate(read) if number is None]
+            found = f"{self.name} holds {self.find_text(wrong)} (counting from 0), which is not a {kind}"
+            raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
+        return np.array([*read, np.nan], dtype=np.float64)[self.codes]
 
     def to_categories(self) -> ColumnValues:
         """Return values of any kind as texts, in the order in which they first appear."""
@@ -162,6 +169,14 @@ class ColumnValues(NamedTuple):
         codes = np.array([code[written[number]] if number in written else -1 for number in numbers], dtype=np.intp)
         return self._replace(kind=CATEGORY, codes=codes, texts=list(code))
 
+    def to_levels(self) -> ColumnValues:
+        """Return values of any kind as texts of which each is another value: "1.0" is 1, whoever wrote it."""
+        coded = self.to_categories()
+        texts = list(map(_write_level, coded.texts))
+        code = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        codes = np.array([*(code[text] for text in texts), -1], dtype=np.intp)[coded.codes]
+        return coded._replace(codes=codes, texts=list(code))
+
     def _write(self, number: float) -> str:
         if self.kind == DATE:
             return write_days(number, self.zone)
@@ -169,14 +184,25 @@ class ColumnValues(NamedTuple):
             return WRITERS[self.kind](number, 12)
         if self.kind == BOOLEAN:
             return str(bool(number))
-        return str(int(number)) if float(number).is_integer() else repr(number)
+        return str(int(number)) if float(number).is_integer() else repr(float(number))
+
+    def as_read(self) -> ColumnValues:
+        """Return text as the kind that all of it can be read as, as in a text file; other values as they are."""
+        if self.kind != TEXT or self.is_padded:
+            return self
+        kind = next((kind for kind, read in READERS.items() if None not in map(read, self.texts)), TEXT)
+        if kind == TEXT:
+            return self
+        read = self._replace(kind=kind, numbers=self._read_texts(kind))
+        if kind == NUMBER and all(map(_INTEGER.fullmatch, self.texts)) and np.nanmax(abs(read.numbers)) > EXACT:
+            return read
+        zone = "UTC" if kind == DATE and any(map(_NAMED_ZONE.fullmatch, self.texts)) else None
+        return read._replace(codes=self.codes[:0], texts=(), zone=zone)
 
     @property
-    def kind_as_read(self) -> str:
-        """The kind; of text, what all of it can be read as."""
-        if self.kind != TEXT:
-            return self.kind
-        return next((kind for kind, read in READERS.items() if None not in map(read, self.texts)), TEXT)
+    def is_padded(self) -> bool:
+        """Whether all texts are digits, and some begin with zeros: codes, such as those of postal districts."""
+        return all(map(_DIGITS.fullmatch, self.texts)) and any(map(_PADDED.fullmatch, self.texts))
 
 
 def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> ColumnValues:
@@ -188,10 +214,12 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
     if kind == pa.bool_():
         return ColumnValues(table, label, BOOLEAN, arrow_numbers(column))
     if pa.types.is_duration(kind) or pa.types.is_time(kind):
-        seconds, is_time = _read_arrow_days(column) * DAY_SECONDS, pa.types.is_time(kind)
+        seconds, is_time = _read_arrow_seconds(column), pa.types.is_time(kind)
         return ColumnValues(table, label, TIME if is_time else DURATION, seconds / 3600 if is_time else seconds)
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
-        return ColumnValues(table, label, DATE, _read_arrow_days(column), zone=getattr(kind, "tz", None))
+        return ColumnValues(
+            table, label, DATE, _read_arrow_seconds(column) / DAY_SECONDS, zone=getattr(kind, "tz", None)
+        )
     is_category = pa.types.is_dictionary(kind)
     if is_category:
         column = column.cast(kind.value_type)
@@ -265,6 +293,23 @@ def _read_number(text: str) -> float | None:
         return None if "_" in text else float(text.replace("\u2212", "-"))
     except ValueError:
         return None
+
+
+def _read_boolean(text: str) -> float | None:
+    # As pyarrow reads text files.
+    return {"true": 1.0, "false": 0.0}.get(text.lower()) if text in (text.lower(), text.title(), text.upper()) else None
+
+
+def _write_level(text: str) -> str:
+    """Write a number, boolean, date or time in one way; codes and what a float may not hold stay as they are."""
+    if len(text) > _LONGEST_CELL or _PADDED.fullmatch(text) or not (text[:1] in "tTfF" or _MAY_BE_READ.search(text)):
+        return text
+    for kind, read in READERS.items():
+        if (number := read(text)) is not None:
+            zone = "UTC" if kind == DATE and _NAMED_ZONE.fullmatch(text) else None
+            # What is not a number is not below it either.
+            return ColumnValues("", "", kind, zone=zone)._write(number) if abs(number) <= EXACT else text
+    return text
 
 
 def read_moment(text: str) -> datetime.datetime | None:
@@ -359,7 +404,7 @@ def _read_time(text: str) -> float | None:
     if found is None or (found[4] and not 1 <= int(found[1]) <= 12):
         return None
     hour = int(found[1]) % 12 + 12 * (found[4] in "pP") if found[4] else int(found[1])
-    return hour + int(found[2]) / 60 + float(found[3] or 0) / 3600
+    return _add_seconds(hour, found[2], found[3]) / 3600
 
 
 def _read_duration(text: str) -> float | None:
@@ -367,71 +412,101 @@ def _read_duration(text: str) -> float | None:
     found = next(filter(None, (form.fullmatch(text) for form in _DURATIONS)), None)
     if found is None:
         return None
-    return int(found[1] or 0) * DAY_SECONDS + sum(float(found[2 + i] or 0) * 60 ** (2 - i) for i in range(3))
+    return _add_seconds(24 * int(found[1] or 0) + int(found[2] or 0), found[3], found[4])
+
+
+def _add_seconds(hours: int, minutes: str | None, seconds: str | None) -> float:
+    """Return a time in seconds, rounded once."""
+    whole, _, fraction = (seconds or "0").partition(".")
+    nanoseconds = int(fraction[:9].ljust(9, "0"))
+    return (((60 * hours + int(minutes or 0)) * 60 + int(whole)) * 10**9 + nanoseconds) / 10**9
 
 
 # How texts of a kind are read; None is returned for others.
-READERS = {DATE: read_days, TIME: _read_time, DURATION: _read_duration, NUMBER: _read_number}
+READERS = {DATE: read_days, TIME: _read_time, DURATION: _read_duration, NUMBER: _read_number, BOOLEAN: _read_boolean}
 # How numbers of a kind are written, with so many digits.
 WRITERS = {TIME: write_time, DURATION: write_duration}
 
 
 def find_zone(columns: Sequence[ColumnValues]) -> str | None:
     """Return the time zone in which to write dates of tables: theirs, UTC if they name several, None if none."""
-    named = [any(map(_NAMED_ZONE.fullmatch, values.texts)) for values in columns]
-    zones = ["UTC" if is_named else values.zone for values, is_named in zip(columns, named, strict=True)]
-    held = [(zone, values) for zone, values in zip(zones, columns, strict=True) if values.kind != MISSING]
-    if len({zone is None for zone, _ in held}) > 1:
-        zoned, naive = (next(each for zone, each in held if (zone is None) == is_naive) for is_naive in (False, True))
+    held = [values for values in columns if values.kind != MISSING]
+    if len({values.zone is None for values in held}) > 1:
+        zoned, naive = (next(each for each in held if (each.zone is None) == is_naive) for is_naive in (False, True))
         found = f"has a time zone in {zoned.table} but none in {naive.table}"
-        _warn_of_kinds(zoned.label, found, "the latter is read as UTC")
-    return zones[0] if len(set(zones)) == 1 else "UTC"
+        warn_of_kinds(zoned.label, found, "the latter is read as UTC")
+    return columns[0].zone if len({values.zone for values in columns}) == 1 else "UTC"
 
 
 def unify_booleans(columns: Sequence[ColumnValues]) -> list[ColumnValues]:
     """Return the values of a column of several tables; booleans as numbers if other tables hold numbers."""
-    if {values.kind for values in columns} >= {BOOLEAN, NUMBER}:
-        return [values._replace(kind=NUMBER) if values.kind == BOOLEAN else values for values in columns]
-    return list(columns)
+    read = [values.as_read() for values in columns]
+    if not {values.kind for values in read} >= {BOOLEAN, NUMBER}:
+        return list(columns)
+    return [values._replace(kind=NUMBER) if values.kind == BOOLEAN else values for values in read]
 
 
 def warn_of_booleans(columns: Sequence[ColumnValues]) -> None:
     """Warn of a column of booleans in some tables and of numbers in others."""
-    first = {values.kind: values.table for values in reversed(columns)}
+    first = {values.as_read().kind: values.table for values in reversed(columns)}
     if {BOOLEAN, NUMBER} <= first.keys():
         found = f"holds booleans in {first[BOOLEAN]} but numbers in {first[NUMBER]}"
-        _warn_of_kinds(columns[0].label, found, "True counts as 1 and False as 0")
+        warn_of_kinds(columns[0].label, found, "True counts as 1 and False as 0")
 
 
-def read_text_kind(columns: Sequence[ColumnValues]) -> str:
-    """Return what the texts of a column of several tables can all be read as, and warn where they may be names.
+def are_codes(columns: Sequence[ColumnValues]) -> bool:
+    """Whether digits with leading zeros in one table make the digits of all tables codes; warn if so."""
+    padded = [values for values in columns if values.kind == TEXT and values.is_padded]
+    if not padded or not all(map(_are_digits, columns)):
+        return False
+    label = str(columns[0].label)
+    use = name_parameter("numeric", label, f"numeric={[label]!r}")
+    found = f"has leading zeros, such as {next(filter(_PADDED.fullmatch, padded[0].texts))!r}"
+    warn_of_kinds(columns[0].label, found, "it is read as text", f"{use} makes numbers of it")
+    return True
+
+
+def _are_digits(values: ColumnValues) -> bool:
+    held = values.numbers[~np.isnan(values.numbers)]
+    are_whole = values.kind in (NUMBER, MISSING) and bool(((held >= 0) & (held == np.floor(held))).all())
+    return are_whole or (values.kind == TEXT and values.is_padded)
+
+
+def check_texts(columns: Sequence[ColumnValues]) -> None:
+    """Refuse texts of a column of several tables that are measured but cannot be read, and say what is assumed.
 
     A column is refused if most of its different texts are numbers, dates or times, but not all of one kind, or in a
     form that is not read, and they are not a few that repeat, as categories do.
     """
     texts = list(dict.fromkeys(text for values in columns for text in values.texts))
-    label = str(columns[0].label)
-    if all(map(_DIGITS.fullmatch, texts)) and any(map(_PADDED.fullmatch, texts)):
-        use = name_parameter("numeric", label, f"numeric={[label]!r}")
-        found = f"has leading zeros, such as {next(filter(_PADDED.fullmatch, texts))!r}"
-        _warn_of_kinds(columns[0].label, found, "it is read as text", f"{use} makes numbers of it")
-        return TEXT
     held = [text for text in texts if len(text) <= _LONGEST_CELL and _MAY_BE_READ.search(text)]
     if 2 * len(held) <= len(texts):
-        return TEXT
+        return
     kinds = {text: kind for text in held for kind, read in READERS.items() if read(text) is not None}
-    if len(kinds) == len(texts) and len(set(kinds.values())) == 1:
-        if kinds[texts[0]] == NUMBER:
-            _check_points(columns, texts)
-            use = name_parameter("categorical", label, f"categorical={[label]!r}")
-            found = f"holds text in {columns[0].table}, of which every value is a number, such as {texts[0]!r}"
-            _warn_of_kinds(label, found, "it is read as numbers", f"For categories or names, choose {use}")
-        return kinds[texts[0]]
     forms = {text: form for text, form in find_forms(held).items() if text not in kinds}
     n_rows = sum(int((values.codes >= 0).sum()) for values in columns)
-    if 2 * len(kinds | forms) > len(texts) and are_measured(kinds | forms, n_rows):
+    others = [text for text in texts if text not in kinds]
+    # Whole numbers beside X1 or 12A are codes, such as those of bus lines and house numbers.
+    has_codes = bool(kinds) and all(map(_INTEGER.fullmatch, kinds)) and all(map(_CODE.fullmatch, others))
+    is_measured = 2 * len(kinds | forms) > len(texts) and are_measured(kinds | forms, n_rows)
+    if is_measured and (forms or not has_codes):
         _refuse_text(columns, {text: PLURALS[kind] for text, kind in kinds.items()}, forms, texts)
-    return TEXT
+    alike = find_alike(texts, n_rows)
+    if alike is not None or (is_measured and has_codes):
+        found = f"differ in their numbers only, such as {alike!r}"
+        found = found if alike is not None else f"are whole numbers, and others such as {others[0]!r}"
+        ways = " or ".join(name_parameter(name, "") for name in ("categorical", "drop"))
+        advice = f"If they are measured, write them as numbers; if not, name the column in {ways}"
+        warn_of_kinds(columns[0].label, f"has texts that {found}", "they are read as names or categories", advice)
+
+
+def warn_of_numbers(columns: Sequence[ColumnValues]) -> None:
+    """Warn of texts of which every one is a number, and refuse points among them that may divide thousands."""
+    label, texts = str(columns[0].label), [text for values in columns for text in values.texts]
+    _check_points(columns, texts)
+    use = name_parameter("categorical", label, f"categorical={[label]!r}")
+    found = f"holds text in {columns[0].table}, of which every value is a number, such as {texts[0]!r}"
+    warn_of_kinds(label, found, "it is read as numbers", f"For categories or names, choose {use}")
 
 
 def _refuse_text(
@@ -470,24 +545,25 @@ def _find_first(columns: Sequence[ColumnValues], texts: Iterable[str]) -> tuple[
     return values.name, values.find_text([place for place, text in enumerate(values.texts) if text in wanted])
 
 
-def _warn_of_kinds(
+def warn_of_kinds(
     label: str | int, found: str, assumed: str, advice: str = "Use the same type in both tables if that is wrong"
 ) -> None:
+    """Warn of what was found in a column, what is assumed of it, and what changes that."""
     warnings.warn(FewRatioWarning(f"Column {label!r} {found}; {assumed}. {advice}."), stacklevel=6)
 
 
-def as_arrow(column: nw.Series[Any] | list[Any]) -> pa.ChunkedArray:
-    """Return a column of a frame, or a list of Python objects, as pyarrow's; raise if a number fits no float."""
+def as_arrow(column: Any) -> pa.ChunkedArray:
+    """Return a column of a frame, of categories or a list of objects as pyarrow's; raise if a number fits no float."""
     try:
         if isinstance(column, list):
             array = pa.array([None if is_missing(value) else value for value in column])
         else:
-            array = column.to_native()
+            array = column.to_native() if hasattr(column, "to_native") else column
             if str(getattr(array, "dtype", "")).startswith("period"):
                 array = pa.array(array.dt.to_timestamp())
             elif str(getattr(array, "dtype", "")) == "category":
                 # Numbers that a user made categories.
-                array = column.to_arrow()
+                array = pa.array(array)
                 array = array.cast(array.type.value_type).cast(pa.large_string(), safe=False).dictionary_encode()
             elif not isinstance(array, pa.ChunkedArray):
                 array = column.to_arrow()
@@ -518,20 +594,29 @@ def decode_numbers(table: pa.Table) -> pa.Table:
 
     Writers do so to save space. What was a categorical of pandas, as its metadata says, stays one, of texts.
     """
-    chosen = [each["name"] for each in _pandas_columns(table.schema) if each.get("pandas_type") == "categorical"]
+    chosen = [
+        each["name"] for each in _read_pandas(table.schema, "columns") if each.get("pandas_type") == "categorical"
+    ]
     for place, field in enumerate(table.schema):
         kind = field.type
         if pa.types.is_dictionary(kind) and pa.types.is_primitive(kind.value_type):
-            column = table[place].cast(kind.value_type)
-            if field.name in chosen:
-                column = column.cast(pa.large_string(), safe=False).dictionary_encode()
+            table = table.set_column(place, field.name, table[place].cast(kind.value_type))
+        # Parquet does not keep dictionaries of numbers.
+        if field.name in chosen and not pa.types.is_dictionary(table.schema.types[place]):
+            column = table[place].cast(pa.large_string(), safe=False).dictionary_encode()
             table = table.set_column(place, field.name, column)
     return table
 
 
-def _pandas_columns(schema: pa.Schema) -> list[dict[str, Any]]:
+def find_index(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns that were the index of a frame of pandas, as its metadata says."""
+    return [each for each in _read_pandas(schema, "index_columns") if isinstance(each, str) and each in schema.names]
+
+
+def _read_pandas(schema: pa.Schema, key: str) -> list[Any]:
     try:
-        return [dict(each) for each in (schema.pandas_metadata or {}).get("columns", ())]
+        found = (schema.pandas_metadata or {}).get(key, ())
+        return [dict(each) if isinstance(each, dict) else str(each) for each in found]
     except (ValueError, TypeError, AttributeError):
         # Anything may stand in a file.
         return []
@@ -549,14 +634,18 @@ def _fill_missing(column: Any, number: float) -> Any:
     return column.fill_null(pa.Array.from_buffers(column.type, 1, [None, buffer])[0])
 
 
-def _read_arrow_days(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Return dates and times as days since 1970, times of the day and durations as days."""
+def _read_arrow_seconds(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return dates and times as seconds since 1970 or midnight, and durations as seconds, rounded once as of text."""
     kind = column.type
+    if pa.types.is_date(kind):
+        kind = pa.timestamp("s")
+        column = column.cast(kind)
+    elif pa.types.is_timestamp(kind) and kind.unit == "ns":
+        # Microseconds are what a float can hold of a date.
+        kind = pa.timestamp("us", kind.tz)
+        column = column.cast(kind, safe=False)
     whole = column.cast(pa.int32()) if kind.bit_width == 32 else column
-    if kind == pa.date32():
-        return arrow_numbers(whole)
-    unit = "ms" if kind == pa.date64() else kind.unit
-    return arrow_numbers(whole.cast(pa.int64())) / (_UNITS_PER_SECOND[unit] * DAY_SECONDS)
+    return arrow_numbers(whole.cast(pa.int64())) / _UNITS_PER_SECOND[kind.unit]
 
 
 def check_numbers(columns: Sequence[ColumnValues]) -> None:

@@ -7,14 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.arguments import as_names, show_value
+from fewratio.core.arguments import advise_names, as_names, show_value
 from fewratio.core.wording import quote_list, write_apart
 from fewratio.data.column_kinds import (
     BOOLEAN,
@@ -29,13 +28,16 @@ from fewratio.data.column_kinds import (
     TIME,
     WRITERS,
     ColumnValues,
+    are_codes,
     check_exact,
     check_numbers,
+    check_texts,
     find_zone,
-    read_text_kind,
     shift_wide,
     unify_booleans,
     warn_of_booleans,
+    warn_of_kinds,
+    warn_of_numbers,
     write_days,
     write_duration,
 )
@@ -106,9 +108,6 @@ class ColumnOptions(TypedDict, total=False):
     encoding: Any
 
 
-# Options of the shell that Python calls otherwise, beside counts (--permutations is n_permutations).
-_NEAR = 0.7
-_SHELL_WORDS = {"seed": "random_state", "model": "estimator", "label": "y"}
 # What else the public functions with these options are given.
 ARGUMENTS = (
     *("arrays", "attributes", "blocks", "by", "checkpoint", "clip", "estimator", "level", "model", "n_jobs"),
@@ -147,15 +146,8 @@ class ColumnRules:
         unknown = sorted(set(given) - ColumnOptions.__annotations__.keys())
         if unknown:
             known = list(ColumnOptions.__annotations__)
-            nearest = [
-                [_SHELL_WORDS[name]]
-                if name in _SHELL_WORDS
-                else get_close_matches(name, [*known, *ARGUMENTS], 1, _NEAR)
-                for name in unknown
-            ]
-            meant = " and ".join(name for each in nearest for name in each)
             of_files = [f"{name}={given[name]!r}" for name in ("separator", "decimal", "header") if name in unknown]
-            advice = f"Did you mean {meant}?" if meant else "Pass one of them."
+            advice = advise_names(unknown, [*known, *ARGUMENTS])
             advice = f"Pass read_table(path, {', '.join(of_files)}) as the table." if of_files else advice
             raise ParameterError(
                 f"{quote_list(unknown)} is not an option for columns; those are {', '.join(known)}. {advice}"
@@ -258,9 +250,10 @@ class Column:
             if self.kind == TIME:
                 result[:, 0], result[:, 1] = np.sin(numbers * _HOUR), np.cos(numbers * _HOUR)
         else:
-            if values.kind == BOOLEAN and not {"True", "False"} & set(self.categories):
-                values = values._replace(kind=NUMBER)
-            coded = values.to_categories()
+            read = values.as_read()
+            if read.kind == BOOLEAN and not {"True", "False"} & set(self.categories):
+                values = read._replace(kind=NUMBER)
+            coded = values.to_levels()
             place = {category: number for number, category in enumerate(self.categories)}
             others = len(self.categories) if self.pools_others else -1
             # The last place is that of code -1.
@@ -336,14 +329,19 @@ def decide_column(
         return Column(label, left_out=kind)
     may_be_id = label not in (*rules.keep, *rules.categorical, *rules.numeric)
     if kind == CATEGORY:
-        is_text = all(values.kind in (TEXT, MISSING) for values in found)
-        return _decide_category(label, [values.to_categories() for values in found], may_be_id and is_text, parts)
+        is_text = CATEGORY not in {values.kind for values in found}
+        return _decide_category(label, [values.to_levels() for values in found], may_be_id and is_text, parts)
+    found = [values.as_read() for values in found]
     numbers = [values.to_numbers(kind) for values in found]
     may_be_id &= rules.finds_ids and raws[0].is_named and kind == NUMBER
     if may_be_id:
         exact = shift_wide(found) if TEXT not in {values.kind for values in found} else numbers
         if _count_rows(label, exact if parts is None else [exact[0][rows] for rows in parts]):
             return Column(label, left_out=ID)
+        if INDEX_NAME.fullmatch(label):
+            use = name_parameter("drop", label, f"drop={[label]!r}")
+            found_name = "is named like an index that a program saved, but does not count rows"
+            warn_of_kinds(label, found_name, "it is read as a measurement", f"{use} leaves it out")
     check_exact(found)
     present = np.concatenate([each[~np.isnan(each)] for each in numbers])
     if not len(present):
@@ -353,7 +351,7 @@ def decide_column(
         middle = float(np.angle(np.exp(1j * _HOUR * present).mean()) / _HOUR % 24)
         return Column(label, kind, median=middle, marks_missing=marks_missing)
     # Halved first: the sum of the middle two may overflow. In place: there may be many.
-    present /= 2
+    present = np.divide(present, 2, out=present if present.dtype.kind == "f" else None)
     median = 2 * float(np.median(present, overwrite_input=True))
     zone = find_zone(found) if kind == DATE else None
     return Column(label, kind, median=median, marks_missing=marks_missing, zone=zone)
@@ -368,19 +366,19 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
     if rules.only_numbers:
         for values in found:
             check_numbers([values])
-    held = {values.kind: values for values in found if values.kind != MISSING}
+    read = [values.as_read() for values in found]
+    held = {values.kind: values for values in read if values.kind != MISSING}
     unknown = [kind for kind in held if kind not in (*PLURALS, TEXT)]
     if not held or unknown:
         return unknown[0] if unknown else EMPTY
     texts = [values for values in found if values.kind == TEXT]
-    text_kind = read_text_kind(texts) if texts else TEXT
-    if text_kind != TEXT and held.keys() <= {TEXT, text_kind}:
-        return text_kind
-    if held.keys() == {TEXT}:
-        # What text files would hold; codes with leading zeros are numbers in all tables.
-        read = {values.kind_as_read: values for values in texts}
-        held = read if len(read) > 1 else held
-    if len(held) > 1 and held.keys() != {TEXT, CATEGORY}:
+    if are_codes(read) or (CATEGORY in held and len(texts) == sum(values.kind != CATEGORY for values in found)):
+        return CATEGORY
+    if TEXT in held:
+        check_texts([values for values in read if values.kind == TEXT])
+    elif texts and held.keys() == {NUMBER}:
+        warn_of_numbers(texts)
+    if len(held) > 1:
         parts = [f"{PLURALS.get(kind, kind)} in {values.table}" for kind, values in held.items()]
         cell = f" (the first text is {held[TEXT].find_text()}, counting from 0)" if TEXT in held else ""
         what = f"column {label!r} holds {' but '.join(parts)}{cell}"
@@ -427,6 +425,12 @@ def are_different(codes: NDArray[Any]) -> bool:
     return len(np.unique(codes)) == len(codes)
 
 
+def _count_again(numbers: NDArray[np.float64]) -> bool:
+    """Whether whole numbers count the rows of several tables that were joined, each from its first row on."""
+    values, counts = np.unique(numbers, return_counts=True)
+    return len(values) >= _LEAST_DIFFERENT and bool((np.diff(values) == 1).all() and (np.diff(counts) <= 0).all())
+
+
 def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
     """Whether both name and values say that whole numbers name the rows, or count those of each table or of all."""
     pooled = np.concatenate(tables)
@@ -434,7 +438,7 @@ def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
     if not (pooled == np.floor(pooled)).all():
         return False
     if ID_NAME.search(label) or INDEX_NAME.fullmatch(label):
-        return all(map(are_different, tables))
+        return all(map(are_different, tables)) or bool(INDEX_NAME.fullmatch(label) and all(map(_count_again, tables)))
     if COUNT_NAME.fullmatch(label) is None:
         return False
     return any(all((np.diff(np.sort(numbers)) == 1).all() for numbers in each) for each in (tables, [pooled]))

@@ -102,6 +102,7 @@ class Encoding:
         parts : sequence of ndarray of int, optional
             The rows of each dataset, where there is one table of several.
         """
+        raws = [raw.with_index(rules.named) for raw in raws]
         labels = dict.fromkeys(label for raw in raws for label in raw.labels)
         raws[0].check_has([label for label in rules.named if label not in labels])
         chosen = labels if rules.columns is None else {*rules.columns, rules.id}
@@ -305,7 +306,8 @@ class Encoding:
         return len(raw.labels) == self.n_features != len(self.columns)
 
     def _name_columns(self, raw: RawTable) -> RawTable:
-        """Return a table whose columns, if they have no names, are taken in their order."""
+        """Return a table whose columns, if they have no names, are in their order, with its index if that is used."""
+        raw = raw.with_index(self.names)
         if raw.is_named or len(raw.labels) != len(self.columns):
             return raw
         return raw.name_by_position([column.name for column in self.columns])

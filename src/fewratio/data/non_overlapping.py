@@ -79,7 +79,7 @@ def pool_levels(label: str, raws: Sequence[RawTable]) -> Levels:
     number: dict[str, int] = {}
     codes = []
     for values in unify_booleans([raw.values(label) for raw in raws]):
-        coded = values.to_categories()
+        coded = values.to_levels()
         places = [number.setdefault(text, len(number)) for text in coded.texts]
         # The last place is that of code -1.
         codes.append(np.array([*places, -1], dtype=np.intp)[coded.codes])

@@ -136,7 +136,7 @@ def read_labels(argument: str, given: Any, tables: Mapping[str, Any]) -> tuple[d
         columns = [raw.row_labels(given) for raw in raws.values()]
         unified = _unify_dates(columns)
         if unified[0].kind == DATE:
-            find_zone(columns)
+            find_zone([values.as_read() for values in columns])
         coded = [values.to_categories() for values in unified]
         labels = [np.array([*each.texts, None], dtype=object)[each.codes] for each in coded]
         raws = {name: raw.drop([given]) if given in raw.places else raw for name, raw in raws.items()}

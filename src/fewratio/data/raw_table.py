@@ -28,6 +28,7 @@ from fewratio.data.column_kinds import (
     as_arrow,
     check_numbers,
     decode_numbers,
+    find_index,
     is_number_type,
     is_wide,
     read_values,
@@ -97,7 +98,8 @@ class RawTable:
         """Return the table in memory."""
         if self.is_held:
             return self
-        return raw_from_arrow(self.data.read().rename_columns(self.labels), self.name, self.is_named)
+        held = raw_from_arrow(self.data.read().rename_columns(self.labels), self.name, self.is_named)
+        return replace(held, index=self.index, index_name=self.index_name)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -110,6 +112,17 @@ class RawTable:
             self.check_has([label])
             return self.values(label)
         return read_values(pa.chunked_array([pa.array(self.index.tolist())]), self.name, label)
+
+    def with_index(self, labels: Collection[str | None]) -> RawTable:
+        """Return the table with its index as a column, if one of some labels names it and no column."""
+        if self.index is None or self.index_name in self.places or self.index_name not in labels:
+            return self
+        held = self.hold_in_memory()
+        read = self.row_labels(str(self.index_name)).as_read()
+        index = read.numbers if read.kind == NUMBER else self.index.tolist()
+        columns = [*map(held.column, self.labels), pa.array(index)]
+        names = (*self.labels, str(self.index_name))
+        return replace(held, labels=names, data=pa.Table.from_arrays(columns, names=names))
 
     def values(self, label: str) -> ColumnValues:
         """Return what a column holds."""
@@ -263,11 +276,9 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     else:
         check_shape(frame.shape, name)
         labels, is_named = _read_labels(frame.columns, name)
-        index = getattr(native, "index", None)
-        called = getattr(index, "name", None)
+        called = getattr(getattr(native, "index", None), "name", None)
         called = None if called is None else write_label(called)
-        if index is not None:
-            index = None if type(index).__name__ == "RangeIndex" else np.array(index.astype(str), dtype=object)
+        index = name_rows(native)
         columns = [frame.get_column(label) for label in frame.columns]
         is_float = len({column.dtype for column in columns}) == 1 and columns[0].dtype.is_float()
         if is_float and not hasattr(columns[0].to_native(), "chunks"):
@@ -375,6 +386,10 @@ def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True) -> RawTabl
     """
     check_shape(table.shape, name)
     table = decode_numbers(table)
+    if names := find_index(table.schema):
+        index = read_index(table, names)
+        kept = table.select([each for each in table.column_names if each not in names]).replace_schema_metadata()
+        return replace(raw_from_arrow(kept, name, is_named), index=index, index_name=name_index(names))
     labels, kinds = name_columns(table.column_names), set(table.schema.types)
     is_mixed = not all(map(is_number_type, kinds)) or (len(kinds) > 1 and pa.float32() in kinds)
     if is_mixed or any(map(is_wide, table.columns)):
@@ -392,6 +407,27 @@ def raw_from_arrow(table: pa.Table, name: str, is_named: bool = True) -> RawTabl
             # Or pyarrow keeps the memory for itself.
             pa.default_memory_pool().release_unused()
     return RawTable(name, labels, is_named, array)
+
+
+def name_rows(X: Any) -> NDArray[Any] | None:
+    """Return the row names that the index of a frame or series makes, unless it only counts the rows."""
+    index: Any = getattr(X, "index", None)
+    if not hasattr(index, "astype") or type(index).__name__ == "RangeIndex":
+        return None
+    texts = [", ".join(map(str, each)) for each in index] if index.nlevels > 1 else index.astype(str)
+    return np.array(texts, dtype=object)
+
+
+def read_index(table: pa.Table, names: Sequence[str]) -> NDArray[Any]:
+    """Return the row names that columns make which were the index of a frame of pandas."""
+    coded = [read_values(table[name], "", name).to_categories() for name in names]
+    texts = [np.array([*each.texts, ""], dtype=object)[each.codes] for each in coded]
+    return np.array([", ".join(each) for each in zip(*texts, strict=True)], dtype=object)
+
+
+def name_index(names: Sequence[str]) -> str | None:
+    """Return what such an index is called, if it has one name."""
+    return names[0] if len(names) == 1 and not names[0].startswith("__index_level_") else None
 
 
 def check_shape(shape: Sequence[int], name: str) -> None:
@@ -448,8 +484,10 @@ def _read_array(X: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name} {found}; {_LAYOUT}. Pass a NumPy array.") from error
 
 
-def _read_column(values: Any, name: str) -> list[Any]:
-    """Return the values of one column as a list."""
+def _read_column(values: Any, name: str) -> Any:
+    """Return the values of one column as a list; categories of pandas as they are."""
+    if str(getattr(values, "dtype", "")) == "category":
+        return values
     array = _read_array(values, name) if hasattr(values, "__array__") else values
     if isinstance(array, str | bytes | Mapping) or not np.iterable(array) or getattr(array, "ndim", 1) != 1:
         found = f"{name} is a {type(values).__name__}"

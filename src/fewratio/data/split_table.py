@@ -26,6 +26,7 @@ SIGNS |= {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.
 
 def split_by_column(raw: RawTable, by: str) -> dict[str, RawTable]:
     """Divide a table by a column; rows without a value there are left out with a warning."""
+    raw = raw.with_index([by])
     raw.check_has([by])
     codes = raw.values(by).to_categories().codes
     missing = int((codes < 0).sum())

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 
 from fewratio.errors import name_parameter
 
+_WRITTEN = "dates with a weekday or a year of two digits"
 _DATES = {
     "dates with the day or month first": re.compile(r"\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?:[ T].*)?"),
-    "dates with a weekday or a year of two digits": re.compile(
+    _WRITTEN: re.compile(
         r"(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? .*\d{4}.*"
         r"|\d{1,2}([ ./-])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\1\d{2}(?: .*)?)"
     ),
@@ -17,21 +19,33 @@ _DATES = {
 # A number does not begin with zeros before other digits: those are codes.
 _SEPARATORS = r",.'\u2019 \u00a0\u202f"
 _NUMBER = rf"(?:[1-9]\d{{0,2}}(?:[{_SEPARATORS}]\d{{3}})+|0|[1-9]\d*|(?=[.,]\d))(?:[.,]\d+)?(?:[eE][-+]?\d+)?"
-_UNIT = r"(?:[^\W\d_]{1,4}\.? )?(?:[°%‰$€£¥₹'\"′″]|°?[^\W\d_]+\.?)(?:[/^·*][^\W_]*)*"
+# Two words are a text (4.1 and up), unless one is abbreviated or a sign.
+_SIGNS = "°%‰$€£¥₹'\"′″"
+_UNIT = rf"(?:[^\W\d_]{{1,4}}(?:\. | (?=[{_SIGNS}])))?(?:[{_SIGNS}]|°?[^\W\d_]+\.?)(?:[/^·*][^\W_]*)*"
 # Letters before a number make it a code (sensor_12, Q1 2024, Room 7), unless they name a currency.
-_CURRENCY = r"[A-Z]{0,2}[$€£¥₹]|(?:USD|EUR|GBP|JPY|CHF|CNY|INR) |[A-Z]{3} (?=\d+[.,]\d)|"
+_CURRENCY = r"[A-Z]{0,2}[$€£¥₹]|(?:USD|EUR|GBP|JPY|CHF|CNY|INR|Rs\.?) ?|[A-Z]{3} (?=\d+[.,]\d)|"
+# Several numbers make one quantity, such as 120/80, 3h05 or 52°30'N; with a year they may be a season or a month.
+_YEAR = r"(?:19|20)\d\d(?!\d)"
+_PARTS = rf"(?:\s?(?:[/×*·^{_SIGNS}]|[a-z])\s?(?!{_YEAR})\d+(?:[.,]\d+)?)+(?:\s?{_UNIT}[NSEW]?)?"
 _QUANTITY = re.compile(
-    rf"(?P<sign>[<>≤≥=~≈±+\u2212\u2013(-]*)\s?(?P<currency>{_CURRENCY})\s?[-+\u2212]?(?P<number>{_NUMBER})"
-    rf"(?:\s?(?:±|\+/?-)\s?{_NUMBER})?(?P<unit>\s?/\s?\d+|:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?"
+    rf"(?P<sign>[<>≤≥=~≈±+\u2212\u2013(-]*)\s?(?P<currency>{_CURRENCY})\s?[-+\u2212]?(?P<number>(?!{_YEAR}/){_NUMBER})"
+    rf"(?:\s?(?:±|\+/?-)\s?{_NUMBER})?(?P<unit>:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?|{_PARTS}"
     rf"|\s?{_UNIT}(?:\s?{_NUMBER}\s?{_UNIT})?|)\)?"
 )
 _VAGUE = set("<>≤≥=~≈")
 # Groups of digits of equal length may be a code, such as a number of a telephone.
-_GROUPED = re.compile(r"\d{1,3}(?:[ .\u00a0\u202f]\d{3})+")
+_GROUPED = re.compile(r"\d{3}(?:[ .\u00a0\u202f]\d{3})+")
 _DECIMAL_COMMA = re.compile(r"0?,\d+|.*[.'\u2019 ]\d*,\d+|\d+,(?!\d{3}(?!\d))\d+(?:[eE].*)?|\d{4,},\d+")
 # So many different numbers are measured, not bounds of categories such as <18 and >65.
 _MANY = 8
+# Texts of which so many are the same but for their numbers are alike.
+_ALIKE = 0.9
+# Texts with fewer rows each than this, on average, seldom repeat.
+_FEW_REPEATS = 4
+_DIGITS, _MARKED = re.compile(r"\d+(?:[.,]\d+)*"), re.compile(rf"\d[{_SEPARATORS}:]\d")
+_DECIMAL = re.compile(r"\d[.,]\d")
 DECIMAL_COMMAS, EITHER_COMMAS = "decimal commas", "numbers with commas"
+_PARTED = "quantities of several numbers"
 _TIMES = "durations, or times of day beyond 24 hours"
 
 
@@ -54,6 +68,8 @@ def find_forms(texts: Collection[str]) -> dict[str, str]:
         found = {text: match for text, match in found.items() if not _GROUPED.fullmatch(text)}
     shapes = {text: _find_shape(match) for text, match in found.items()}
     units, numbers = {*shapes.values()} - {""}, {match["number"] for match in found.values()}
+    if len(units) > 1 and len(parted := {_DIGITS.sub("0", unit) for unit in units}) == 1:
+        units = parted
     exact = {text: match["number"] for text, match in found.items() if not _VAGUE & {*match["sign"]}}
     has_marks = [bool(re.search(f"[{_SEPARATORS}]", number)) for number in exact.values()]
     is_sure = any(has_marks) or any(shapes[text] for text in exact) or len(numbers) >= _MANY
@@ -72,13 +88,34 @@ def are_measured(texts: Collection[str], n_rows: int) -> bool:
     >>> are_measured(["4WD", "2WD"], 50), are_measured(["4 kg", "7 kg"], 3), are_measured(["4.5 kg", "7.1 kg"], 50)
     (False, True, True)
     """
-    return len(texts) >= _MANY or 2 * len(texts) > n_rows or any(re.search(r"\d\D+\d", text) for text in texts)
+    is_marked = any(map(_MARKED.search, texts)) or any(map(_DATES[_WRITTEN].fullmatch, texts))
+    return len(texts) >= _MANY or 2 * len(texts) > n_rows or is_marked
+
+
+def find_alike(texts: Collection[str], n_rows: int) -> str | None:
+    """Return one of many texts that seldom repeat and differ in their numbers only, but may be quantities or codes.
+
+    Letters before a number without decimals make it a code.
+
+    Examples
+    --------
+    >>> find_alike([f"{n} sq ft" for n in range(20)], 20), find_alike([f"{n} {n}th St" for n in "abcdefghijk"], 20)
+    ('0 sq ft', None)
+    """
+    skeletons = Counter(_DIGITS.sub("0", text) for text in texts)
+    skeleton, count = skeletons.most_common(1)[0]
+    is_code = not re.match(r"\W*0", skeleton) and not any(map(_DECIMAL.search, texts))
+    is_alike = count >= _ALIKE * len(texts) and "0" in skeleton and not is_code
+    may_be_measured = is_alike and len(texts) >= _MANY and _FEW_REPEATS * len(texts) > n_rows
+    return next(text for text in texts if _DIGITS.sub("0", text) == skeleton) if may_be_measured else None
 
 
 def advise(form: str) -> tuple[str, str]:
     """Return how values of a form must be written instead, and what to do."""
     if form.startswith("dates"):
         return "dates have the year first or the month as a word, as in 2024-01-31", "Rewrite the dates"
+    if form == _PARTED:
+        return "a column holds one number in each row", "Write one number, or a column for each part"
     if form == _TIMES:
         return "times of day end at 23:59, and durations have units, as in 35h 12min", "Rewrite the values"
     read = name_parameter("decimal", ",", "read_table(path, decimal=',')")
@@ -108,16 +145,16 @@ def has_decimal_comma(number: str) -> bool:
 def _find_shape(match: re.Match[str]) -> str:
     """Return what is beside the numbers of a quantity: the unit, with what a number is divided by."""
     unit = match["unit"].strip()
-    if not unit.startswith("/"):
-        unit = ":" if unit.startswith(":") else re.sub(r"(?<![/^\w])[\d.,]+", "0", unit)
-    return match["currency"].strip() + unit
+    # What a number is divided by is of the unit (4/5, 7 l/100km) if it is the same everywhere.
+    return match["currency"].strip() + (":" if unit.startswith(":") else unit)
 
 
 def _name_form(units: Collection[str], numbers: Collection[str]) -> str:
     if ":" in units:
         return _TIMES
     if len(units) == 1:
-        return f"numbers with the unit {next(iter(units))!r}"
+        unit = next(iter(units))
+        return _PARTED if "0" in unit else f"numbers with the unit {unit!r}"
     commas = [number for number in numbers if "," in number]
     if units or not commas:
         return "numbers with separators, signs or units"

@@ -1,7 +1,7 @@
 """What parameters may be: the one module that knows scikit-learn's tables of constraints, which are private there."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,8 +10,9 @@ from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as Interval
 from sklearn.utils._param_validation import StrOptions as StrOptions
 
-from fewratio.core.arguments import MAX_COUNT, show_value
+from fewratio.core.arguments import MAX_COUNT, advise_names, show_value
 from fewratio.core.units import ColumnScaling
+from fewratio.core.wording import quote_list
 from fewratio.errors import ParameterError, name_parameter
 
 COUNT = Interval(Integral, 1, MAX_COUNT, closed="both")
@@ -39,6 +40,14 @@ class Parameters(BaseEstimator):
 
     # scikit-learn's kind of table; a subclass gives its own.
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Refuse parameters that the class does not have, with those that are likely meant."""
+        known = cls._get_param_names()
+        if unknown := [name for name in parameters if name not in known]:
+            found = f"{cls.__name__} has no parameter {quote_list(unknown)}"
+            raise ParameterError(f"{found}; those are {', '.join(known)}. {advise_names(unknown, known)}")
+        return super().__new__(cls)
 
     def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
         """Refuse values outside the table; those of a group of settings by their names in its owner's `set_params`."""

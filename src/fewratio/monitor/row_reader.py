@@ -2,14 +2,14 @@
 
 import warnings
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import quote_list
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, MISSING, TIME, ColumnValues
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, MISSING, NUMBER, TIME, ColumnValues
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, check_features
 from fewratio.errors import FewRatioWarning, InputError
@@ -56,7 +56,7 @@ def complete(encoding: Encoding, raw: RawTable, learned_from: NDArray[np.intp], 
         if column.left_out is None and column.kind == CATEGORY:
             categories = column.categories
             if not has_sources:
-                values = raw.values(column.name).to_categories()
+                values = raw.values(column.name).to_levels()
                 codes = values.codes[learned_from]
                 counts = np.bincount(codes[codes >= 0], minlength=len(values.texts))
                 often = counts >= max(_LEAST_ROWS, _LEAST_SHARE * len(codes))
@@ -97,7 +97,17 @@ def read_features(encoding: Encoding, raw: RawTable) -> Floats:
     if new := [label for label in raw.labels if label not in known]:
         _warn(f"{raw.name} has columns that the reference has not ({quote_list(new)}): they are left out.")
     result = np.zeros((raw.n_rows, encoding.n_features))
-    for column in encoding.used:
+    columns = encoding.used
+    if raw.array is not None and not np.isinf(raw.array).any():
+        # All numbers at once, which is what single rows need.
+        numeric = [column for column in columns if column.kind == NUMBER and column.name in raw.places]
+        columns = tuple(column for column in columns if column.kind != NUMBER or column.name not in raw.places)
+        medians: list[Any] = [column.median for column in numeric]
+        values = raw.array[:, [raw.places[column.name] for column in numeric]]
+        missing, ends = np.isnan(values), [encoding.places[column.name].stop for column in numeric]
+        result[:, np.subtract(ends, 2)] = np.where(missing, medians, values)
+        result[:, np.subtract(ends, 1)] = missing
+    for column in columns:
         place = result[:, encoding.places[column.name]]
         nothing = ColumnValues(raw.name, column.name, MISSING, np.full(raw.n_rows, np.nan))
         if column.name not in raw.places:

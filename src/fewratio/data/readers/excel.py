@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import closing
 from pathlib import Path
 
 from fewratio.data import arrow as pa
@@ -13,10 +14,11 @@ from fewratio.lazy import import_home
 def read_excel(path: Path) -> pa.Table:
     """Read the first sheet of a workbook, and warn if there are more."""
     openpyxl = import_home("openpyxl", "Reading Excel files")
-    sheets = openpyxl.load_workbook(path, read_only=True, data_only=True).worksheets
-    if len(sheets) > 1:
-        warnings.warn(f"{path.name} has {len(sheets)} sheets; the first, {sheets[0].title!r}, was read.", stacklevel=2)
-    rows = list(sheets[0].iter_rows(values_only=True))
+    with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
+        sheets = book.worksheets
+        names, rows = [sheet.title for sheet in sheets], list(sheets[0].iter_rows(values_only=True))
+    if len(names) > 1:
+        warnings.warn(f"{path.name} has {len(names)} sheets; the first, {names[0]!r}, was read.", stacklevel=2)
     if not rows:
         raise ValueError("its first sheet is empty")
     names = ["" if name is None else str(name) for name in rows[0]]

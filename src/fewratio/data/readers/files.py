@@ -9,7 +9,7 @@ import tempfile
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,12 +20,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.core.arguments import as_path
+from fewratio.core.arguments import advise_names, as_path
 from fewratio.core.blocks import BLOCK_VALUES, PIECE_ROWS
 from fewratio.core.wording import quote_list, write_count, write_list
 from fewratio.data import arrow as pa
+from fewratio.data.column_kinds import decode_numbers, find_index
 from fewratio.data.dataset import as_flags
-from fewratio.data.raw_table import RawTable, as_raw, check_shape, raw_from_arrow
+from fewratio.data.raw_table import RawTable, as_raw, check_shape, name_index, raw_from_arrow, read_index
 from fewratio.data.readers.csv import (
     SEPARATORS,
     FirstLines,
@@ -41,7 +42,7 @@ from fewratio.data.readers.csv import (
 from fewratio.data.readers.excel import read_excel
 from fewratio.data.readers.text_file import WINDOWS, Header, as_utf8, guess_header, inspect_text, occurs_below
 from fewratio.data.split_table import split_off_flags
-from fewratio.errors import DataFileError, DataNotFoundError, FewRatioWarning, name_parameter
+from fewratio.errors import DataFileError, DataNotFoundError, FewRatioWarning, ParameterError, name_parameter
 
 STANDARD_INPUT = "-"
 ARRAYS = (".npy", ".npz")
@@ -56,8 +57,13 @@ Batches = Callable[..., Iterable[Any]]
 def _open_parquet(path: Path) -> Iterator[tuple[pa.Schema, int, Batches]]:
     # Page by page: a row group, which may be the whole file, would otherwise be held at once.
     with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16) as parquet:
-        batches = partial(parquet.iter_batches, PIECE_ROWS, use_threads=False)
-        yield parquet.schema_arrow, parquet.metadata.num_rows, batches
+
+        def read(**options: Any) -> Iterator[pa.RecordBatch]:
+            for batch in parquet.iter_batches(PIECE_ROWS, use_threads=False, **options):
+                yield from decode_numbers(pa.Table.from_batches([batch])).to_batches()
+
+        schema = decode_numbers(parquet.schema_arrow.empty_table()).schema
+        yield schema, parquet.metadata.num_rows, read
 
 
 def _read_parquet(path: Path) -> pa.Table:
@@ -216,7 +222,8 @@ def read_columns(file: TableFile, as_text: Sequence[str] = ()) -> pa.Table:
             table = read(file.path)
             # Readers trust offsets and texts; a damaged file would be read beyond its end.
             table.validate(full=True)
-            return table.rename_columns(complete_names(table.column_names))
+            names = complete_names(table.column_names)
+            return table.rename_columns(names).replace_schema_metadata(table.schema.metadata)
         with _open_text(file) as (path, layout):
             marks = layout.separator, layout.decimal
             return read_csv(path, *marks, as_text, header=layout.header, padded=layout.padded)
@@ -235,20 +242,16 @@ class _Inspected(NamedTuple):
     guess: Header
     padded: list[int]
 
-    def settle(self, is_header: bool, padded: Collection[str] = ()) -> Layout:
-        """Return the layout with a header or without, and with columns that are padded in other files."""
-        return replace(self.layout, header=is_header, padded=(*dict.fromkeys([*self.name_padded(is_header), *padded]),))
-
-    def name_padded(self, is_header: bool) -> list[str]:
-        """Return the names of columns that are padded."""
-        return [self.lines.names[place] if is_header else str(place) for place in self.padded]
+    def settle(self, is_header: bool) -> Layout:
+        """Return the layout with a header or without."""
+        padded = tuple(self.lines.names[place] if is_header else str(place) for place in self.padded)
+        return replace(self.layout, header=is_header, padded=padded)
 
 
 def settle_layouts(files: Sequence[TableFile]) -> list[TableFile]:
     """Decide how text files that are read together are written, and warn of what is open.
 
-    Equal first lines are a header, and a column of digits is text in all files if it begins with a zero in one. A
-    stream can be read only once, and is left to itself.
+    Equal first lines are a header. A stream can be read only once, and is left to itself.
     """
     inspected: dict[int, _Inspected] = {}
     for place, file in enumerate(files):
@@ -261,10 +264,9 @@ def settle_layouts(files: Sequence[TableFile]) -> list[TableFile]:
     equal = equal and len(set(lines[0].names)) == len(lines[0].names)
     equal = equal and not all(occurs_below(each.names, each.rows) for each in lines)
     headers = {at: each.layout.header or (equal and files[at].header is None) for at, each in inspected.items()}
-    padded = [name for place, each in inspected.items() for name in each.name_padded(headers[place])]
     result = list(files)
     for place, each in inspected.items():
-        result[place] = replace(files[place], layout=each.settle(headers[place], padded))
+        result[place] = replace(files[place], layout=each.settle(headers[place]))
         _warn_of_layout(files[place], each, headers[place])
     return result
 
@@ -339,7 +341,11 @@ def read_arrays(file: TableFile) -> tuple[NDArray[Any], NDArray[Any] | None]:
 
 
 def read_table(
-    *paths: str | PathLike[str], separator: str | None = None, decimal: str = ".", header: bool | None = None
+    *paths: str | PathLike[str],
+    separator: str | None = None,
+    decimal: str = ".",
+    header: bool | None = None,
+    **others: Any,
 ) -> Any:
     r"""Read a table from a file, or several that are used together, as the command line does.
 
@@ -347,8 +353,7 @@ def read_table(
     ----------
     *paths : path
         A .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .ndjson, .xlsx, .npy or .npz file; text may be compressed
-        (.gz, .xz, .zip). Of several text files it is decided together whether the first line is a header, and which
-        columns are text.
+        (.gz, .xz, .zip). Of several text files it is decided together whether the first line is a header.
     separator : str, optional
         What divides the columns of a text file. By default, tabs in .tsv files, and commas in others (semicolons with
         ``decimal=","``).
@@ -357,6 +362,8 @@ def read_table(
     header : bool, optional
         Whether the first line of a text file names the columns. By default, that is decided from the lines below it,
         with a warning where it is open.
+    **others
+        None: another option is refused, with the one that is likely meant.
 
     Returns
     -------
@@ -373,6 +380,10 @@ def read_table(
     ...     fewratio.read_table(f"{folder}/monday.csv", decimal=",").to_pylist()
     [{'size': 1.5, 'kind': 'a'}, {'size': 2.5, 'kind': 'b'}]
     """
+    if others:
+        known = ["separator", "decimal", "header"]
+        found = f"read_table has no option {quote_list(list(others))}"
+        raise ParameterError(f"{found}; those are {', '.join(known)}. {advise_names(list(others), known)}")
     files = [find_file(Path(path), separator=separator, decimal=decimal, header=header) for path in paths]
     tables = [read_arrays(file)[0] if file.suffix in ARRAYS else read_columns(file) for file in settle_layouts(files)]
     return tables[0] if len(tables) == 1 else tables
@@ -476,10 +487,16 @@ def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
             else:
                 schema, n_rows, batches = stack.enter_context(_open_parquet(file.path))
             labels = tuple(complete_names(schema.names))
-        check_shape((n_rows, len(labels)), str(file))
         rows = FileRows(file, schema, n_rows, batches)
+        index = None
+        if names := find_index(schema):
+            index = read_index(rows.select([schema.names.index(name) for name in names]).read(), names)
+            rows = rows.select([place for place, name in enumerate(schema.names) if name not in names])
+            labels = tuple(complete_names(rows.schema.names))
+        check_shape((n_rows, len(labels)), str(file))
         if by_column and n_rows * len(labels) <= BLOCK_VALUES:  # Held: it need not be read more than once.
-            yield raw_from_arrow(rows.read().rename_columns(labels), str(file))
+            held = raw_from_arrow(rows.read().rename_columns(labels), str(file))
+            yield replace(held, index=index, index_name=name_index(names))
             return
         if by_column and read is None:
             copy = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copy"
@@ -488,7 +505,7 @@ def open_rows(file: TableFile, by_column: bool = False) -> Iterator[RawTable]:
                     writer.write_table(piece)
             schema, _, batches = stack.enter_context(_open_parquet(copy))
             rows = replace(rows, schema=schema, batches=batches)
-        yield RawTable(str(file), labels, True, rows)
+        yield RawTable(str(file), labels, True, rows, index, name_index(names))
 
 
 def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTable, NDArray[np.bool_] | None]:

@@ -1,0 +1,446 @@
+"""When the rows of a series came: which column, columns or index say so, and what is assumed of them."""
+
+import re
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from itertools import product, takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.core.shapes import Floats
+from fewratio.core.wording import quote_list
+from fewratio.data.column_kinds import (
+    CATEGORY,
+    DATE,
+    DURATION,
+    NUMBER,
+    TEXT,
+    ColumnValues,
+    read_days,
+    read_moment,
+    write_days,
+)
+from fewratio.data.columns import ColumnOptions
+from fewratio.data.raw_table import RawTable
+from fewratio.errors import FewRatioWarning, InputError, name_parameter
+
+# A column of numbers may be the time if its name is made of such words: of a time, or of a number of the row.
+_CLOCK = re.compile("time|t|date|datetime|timestamp|ts|epoch|year|yr|quarter|month|week|day|hour|minute|second")
+_COUNTER = re.compile("index|idx|unnamed|rows?|rownames?|obs|observation|step|tick|period|number|no|nr")
+_UNIT = re.compile("s|ms|sec|seconds|min|minutes|h|hours|d|days|years|utc|unix|gmt|decimal|elapsed|of|in")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
+# Parts of a date, and what columns that hold them are called.
+_PARTS = {
+    "year": {"year", "yr"},
+    "quarter": {"quarter", "qtr"},
+    "month": {"month", "mon", "monthname"},
+    "week": {"week", "weekofyear", "weeknumber", "isoweek"},
+    "day": {"day", "dayofmonth", "dom", "mday"},
+    "weekday": {"weekday", "dayofweek", "dow", "wday", "day", "dayname"},
+    "dayofyear": {"dayofyear", "doy", "yday"},
+    "hour": {"hour", "hr", "hourofday"},
+    "minute": {"minute"},
+}
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+# Years that numbers are read as; and the rows that are looked at first: a file is not read for every column.
+_YEARS, _FIRST = (1500, 2300), 1000
+_BOUNDS = {"year": _YEARS, "quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
+# So many numbers that rise evenly are no measurement.
+_LEAST_EVEN = 10
+# Steps between rows that are so many times as long as most, and no larger share of them, are gaps.
+_GAP, _FEW_GAPS = 10, 0.05
+
+
+class Time(NamedTuple):
+    """When rows came.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n_rows,)
+        Days since 1970 if they are dates.
+    names : sequence of str
+        What the moments are called, in the zone of the user.
+    is_date : bool
+    columns : tuple of str
+        The columns that say so; none of an index.
+    """
+
+    numbers: Floats
+    names: Sequence[str]
+    is_date: bool
+    columns: tuple[str, ...] = ()
+
+    def take(self, rows: NDArray[np.intp]) -> "Time":
+        """Return the moments of some rows."""
+        names = self.names[rows] if isinstance(self.names, Names) else [self.names[row] for row in rows]
+        return self._replace(numbers=self.numbers[rows], names=names)
+
+
+class Names(Sequence[str]):
+    """Names of rows by numbers, written when they are asked for: there may be many."""
+
+    def __init__(self, numbers: Floats, write: Callable[[float], str]) -> None:
+        self._numbers, self._write = numbers, write
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, row: Any) -> Any:
+        numbers = self._numbers[row]
+        return Names(numbers, self._write) if np.ndim(numbers) else self._write(float(numbers))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"{list(self[:3])}{'...' * (len(self) > 3)}"
+
+
+def find_time(
+    raw: RawTable, time: str | None, columns: ColumnOptions, only_dates: bool
+) -> tuple[Time | None, RawTable, NDArray[np.intp] | None]:
+    """Find when rows came, and return the table in that order, without the columns that say so or follow from it.
+
+    Parameters
+    ----------
+    raw : RawTable
+    time : str or None
+        The column of time; None to look for one.
+    columns : ColumnOptions
+        What the user said about columns; those that are named there are left alone.
+    only_dates : bool
+        Whether numbers are always measurements.
+
+    Returns
+    -------
+    (Time or None, RawTable, ndarray or None)
+        The last holds the number of each row in the table that was given, if rows were sorted.
+    """
+    spoken = _list_spoken(columns)
+    free = [label for label in raw.labels if label not in spoken and label != time]
+    found = _find(raw, free, only_dates) if time is None else _read_column(raw, time)
+    if found is None:
+        return None, raw, None
+    free = [label for label in free if label not in found.columns]
+    check_one_series(raw, found, free)
+    order = np.argsort(found.numbers, kind="stable") if (np.diff(found.numbers) < 0).any() else None
+    follows = _find_followers(raw, found, free) if raw.is_named or not only_dates else []
+    kept = [label for label in raw.labels if label not in {*found.columns, *follows}]
+    if not kept:
+        kept, follows = [label for label in raw.labels if label not in found.columns], []
+    if order is not None:
+        found, raw = found.take(order), raw.take(order)
+    _say(found, follows, time is None, order is not None)
+    return found, raw.select(kept) if kept else raw.drop(found.columns), order
+
+
+def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -> None:
+    """Warn of what is assumed of the time, and of a gap in it."""
+    columns, said = write_columns(found.columns), []
+    guessed = found.columns if is_guess and (len(found.columns) > 1 or not found.is_date) else ()
+    if guessed:
+        verb = "is" if len(guessed) == 1 else "are"
+        said.append(f"{columns} {verb} taken for the time, and not compared.")
+    if follows:
+        verb = "follows from the time and is" if len(follows) == 1 else "follow from the time and are"
+        said.append(f"{write_columns(follows)} {verb} not compared.")
+    if is_guess and is_sorted:
+        by = columns.replace("C", "c", 1) or "the index"
+        said.append(f"Rows are not in the order of {by}, and are sorted by it.")
+    if keep := [*(found.columns if is_guess and is_sorted else guessed), *follows]:
+        use = name_parameter("keep", ",".join(keep), f"keep={keep!r}")
+        said.append(f"If that is wrong, choose {use} to compare {'it' if len(keep) == 1 else 'them'}.")
+    steps = np.diff(found.numbers)
+    gaps = steps > _GAP * np.median(steps) if len(steps) else np.zeros(0, bool)
+    if gaps.any() and gaps.mean() <= _FEW_GAPS and np.median(steps) > 0:
+        row = int(steps.argmax())
+        said.append(
+            f"No rows come between {found.names[row]} and {found.names[row + 1]}; rows beside such a gap count as "
+            "neighbours, and a change at it may be older or younger."
+        )
+    if said:
+        warnings.warn(FewRatioWarning(" ".join(said)), stacklevel=5)
+
+
+def write_columns(labels: Sequence[str]) -> str:
+    """Name columns at the start of a sentence; "" for none."""
+    return f"Column{'s' * (len(labels) > 1)} {quote_list(list(labels))}" if labels else ""
+
+
+def _list_spoken(columns: ColumnOptions) -> set[str]:
+    """List the columns that the user speaks of."""
+    spoken = {columns["id"]} if columns.get("id") else set()
+    for name in ("columns", "drop", "keep", "categorical", "numeric"):
+        labels: Any = columns.get(name) or ()
+        spoken |= {labels} if isinstance(labels, str) else set(labels)
+    return spoken
+
+
+def _find(raw: RawTable, free: Sequence[str], only_dates: bool) -> Time | None:
+    """Look for the time: dates in the index or one column, parts of a date, or numbers that rise."""
+    head = next(raw.pieces(_FIRST))
+    by_index = read_index(raw.index)
+    if by_index is not None and by_index.is_date:
+        return by_index
+    if len(raw.labels) > 1:
+        dates = [label for label in free if _are_dates(head, label) and _are_dates(raw, label)] if raw.is_named else []
+        named = [label for label in dates if _rank(label) is not None]
+        if len(dates) == 1 or len(named) == 1:
+            found = _read_column(raw, (named or dates)[0])
+            # A date that is missing somewhere is no time.
+            return None if np.isnan(found.numbers).any() else found
+        if not dates and not only_dates:
+            numbers = [label for label in free if len(_read_numbers(head, label))]
+            found_in = _find_parts(raw, numbers, free) or _find_numbers(raw, head, numbers, free)
+            if found_in is not None:
+                return found_in
+    return by_index
+
+
+def _find_numbers(raw: RawTable, head: RawTable, numbers: Sequence[str], free: Sequence[str]) -> Time | None:
+    """Return a column whose name and numbers are those of a time, or else whose numbers rise evenly."""
+    for label in sorted(numbers, key=lambda label: 2 if (rank := _rank(label)) is None else rank):
+        rank = _rank(label) if raw.is_named else None
+        if rank is None:
+            is_time = is_even(_read_numbers(head, label)) and is_even(_read_numbers(raw, label))
+        else:
+            values = _read_numbers(raw, label)
+            steps, ordered = np.diff(values), np.sort(values)
+            is_unique = len(values) > 1 and bool((np.diff(ordered) > 0).all())
+            is_time = is_unique and bool((steps > 0).all() or (steps < 0).all() or is_even(ordered))
+            if rank == 0 and not is_unique and len(values):
+                check_one_series(raw, _read_column(raw, label), [each for each in free if each != label])
+        if is_time:
+            return _read_column(raw, label)
+    return None
+
+
+def _find_parts(raw: RawTable, numbers: Sequence[str], free: Sequence[str]) -> Time | None:
+    """Return dates whose years and months or quarters, perhaps days and hours, are columns of their own."""
+    columns: dict[str, str] = {}
+    for label, (part, names) in product(free if raw.is_named else (), _PARTS.items()):
+        if _simplify(label) in names and (label in numbers or part == "month"):
+            columns.setdefault(part, label)
+    chain = ("year", "month", "day", "hour", "minute") if "month" in columns else ("year", "quarter")
+    parts = list(takewhile(columns.__contains__, chain))
+    if len(parts) < 2:
+        return None
+    held = {part: _read_part(raw.values(columns[part])) for part in parts}
+    for part, values in held.items():
+        least, most = _BOUNDS[part]
+        if not ((values >= least) & (values <= most) & (values == np.floor(values))).all():
+            return None
+    months = 12 * (held["year"] - 1970) + (3 * held["quarter"] - 3 if "quarter" in held else held["month"] - 1)
+    days = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.float64) + held.get("day", 1) - 1
+    days += held.get("hour", 0) / 24 + held.get("minute", 0) / 1440
+    return Time(days, Names(days, write_days), True, tuple(columns[part] for part in parts))
+
+
+def _find_followers(raw: RawTable, found: Time, free: Sequence[str]) -> list[str]:
+    """List columns that say nothing but when a row came: parts of dates, and numbers that rise evenly."""
+    head, follows = next(raw.pieces(_FIRST)), []
+    parts: dict[str, NDArray[Any]] | None = None
+    for label in free:
+        name = _simplify(label)
+        if raw.is_named and any(name in names for names in _PARTS.values()):
+            parts = _split_dates(found) if parts is None else parts
+            codes = raw.values(label).to_categories().codes
+            if any(name in _PARTS[part] and _is_same(codes, values) for part, values in parts.items()):
+                follows.append(label)
+                continue
+        if is_even(_read_numbers(head, label)) and is_even(_read_numbers(raw, label)):
+            follows.append(label)
+    return follows
+
+
+def _is_same(codes: NDArray[Any], values: NDArray[Any]) -> bool:
+    """Whether two columns say the same, if not by the same values."""
+    pairs = np.unique(np.column_stack([codes, values]), axis=0)
+    return bool((codes >= 0).all()) and len(pairs) == len(np.unique(codes)) == len(np.unique(values))
+
+
+def _split_dates(found: Time) -> dict[str, NDArray[Any]]:
+    """Return the parts of moments as the clock of their zone shows them; of years with fractions, year to month."""
+    if found.is_date:
+        texts = [text if len(text) != 7 else f"{text}-01" for text in found.names]
+        clock = np.array([text[:19].replace(" ", "T") for text in texts], dtype="datetime64[s]")
+    elif (found.numbers > _YEARS[0]).all() and (found.numbers < _YEARS[1]).all():
+        clock = np.floor(12 * (found.numbers - 1970) + 0.01).astype("datetime64[M]").astype("datetime64[s]")
+    else:
+        return {}
+    days, months = clock.astype("datetime64[D]"), clock.astype("datetime64[M]")
+    month, weekday = months.astype(int) % 12, (days.astype(int) + 3) % 7
+    thursday = days + (3 - weekday)
+    parts = {"year": clock.astype("datetime64[Y]").astype(int), "quarter": month // 3, "month": month}
+    if found.is_date:
+        parts |= {"day": (days - months).astype(int), "weekday": weekday}
+        parts["dayofyear"] = (days - clock.astype("datetime64[Y]")).astype(int)
+        parts["week"] = (thursday - thursday.astype("datetime64[Y]").astype("datetime64[D]")).astype(int) // 7
+        seconds = (clock - days).astype(int)
+        parts |= {"hour": seconds // 3600, "minute": seconds // 60 % 60}
+    return parts
+
+
+def check_one_series(raw: RawTable, found: Time, free: Collection[str]) -> None:
+    """Refuse rows of several series: their times repeat, and a column that names the series makes them unique."""
+    _, moments = np.unique(found.numbers, return_inverse=True)
+    n_times, n_rows = int(moments.max()) + 1, len(moments)
+    if 3 * n_times > 2 * n_rows:
+        return
+    for label in free:
+        values = raw.values(label)
+        is_whole = values.kind == NUMBER and (values.numbers == np.round(values.numbers)).all()
+        if values.kind not in (TEXT, CATEGORY) and not is_whole:
+            continue
+        codes = values.to_categories().codes
+        n_series = int(codes.max()) + 1
+        # Most series have rows at most times.
+        if n_series * n_times > 2 * n_rows or (codes < 0).any():
+            continue
+        if len(np.unique(moments * n_series + codes)) == n_rows:
+            of = f"{write_columns(found.columns) or 'The index'} of {raw.name}"
+            raise InputError(
+                f"{of} has each time in several rows, one for each of {n_series} values of column {label!r}; changes "
+                f"are looked for in one series, or in each of several. Choose {name_parameter('by', label)}, or "
+                f"{name_parameter('keep', label, f'keep={[label]!r}')} if the rows are one series."
+            )
+
+
+def is_even(numbers: Floats) -> bool:
+    """Whether numbers rise by the same step, but for rounding."""
+    if len(numbers) < _LEAST_EVEN:
+        return False
+    step = (float(numbers[-1]) - float(numbers[0])) / (len(numbers) - 1)
+    single = np.float32 if numbers.dtype == np.float32 else np.float64
+    rounding = 2 * np.finfo(single).eps * float(np.abs(numbers).max())
+    return bool(step > 0 and (np.abs(np.diff(numbers.astype(np.float64)) - step) <= 1e-6 * step + rounding).all())
+
+
+def _rank(label: str) -> int | None:
+    """Return 0 for the name of a time, 1 for that of a number of the row, None for others."""
+    words = [word.lower() for word in _WORD.findall(label)]
+    is_clock, is_counter = (any(map(form.fullmatch, words)) for form in (_CLOCK, _COUNTER))
+    if not all(_CLOCK.fullmatch(word) or _COUNTER.fullmatch(word) or _UNIT.fullmatch(word) for word in words):
+        return None
+    return 0 if is_clock else 1 if is_counter or not label else None
+
+
+def _simplify(label: str) -> str:
+    return re.sub(r"[\W_]", "", label).lower()
+
+
+def _read_numbers(raw: RawTable, label: str) -> Floats:
+    """Return a column of numbers; nothing if it is another, or numbers are missing."""
+    values = raw.values(label)
+    is_complete = values.kind == NUMBER and not len(values.texts) and np.isfinite(values.numbers).all()
+    return np.asarray(values.numbers if is_complete else [], dtype=values.numbers.dtype)
+
+
+def _read_part(values: ColumnValues) -> Floats:
+    """Return years, months and the like as numbers, -1 for what is none; months may be names."""
+    if values.kind in (TEXT, CATEGORY):
+        months = [text[:3].lower() for text in values.texts]
+        return np.array([_MONTHS.index(each) + 1 if each in _MONTHS else -1 for each in [*months, ""]])[
+            values.codes
+        ].astype(np.float64)
+    return np.nan_to_num(values.numbers, nan=-1) if values.kind == NUMBER else np.full(1, -1.0)
+
+
+def _are_dates(raw: RawTable, label: str) -> bool:
+    return _read_dates(raw.values(label)) is not None
+
+
+def _read_dates(values: ColumnValues) -> Floats | None:
+    """Return a column of dates as days since 1970, None if it is another; one with gaps has NaN."""
+    if values.kind == DATE:
+        return values.numbers
+    if values.kind == NUMBER and _rank(str(values.label)) is not None:
+        return _read_digits(values.numbers)
+    if values.kind != TEXT or not len(values.texts) or any(_read_day(text) is None for text in values.texts):
+        return None
+    return np.array([*(_read_day(text) for text in values.texts), np.nan], dtype=np.float64)[values.codes]
+
+
+def _read_digits(numbers: Floats) -> Floats | None:
+    """Read numbers such as 19580329 as dates, if all of them are some."""
+    if not ((numbers >= 10_000 * _YEARS[0]) & (numbers < 10_000 * _YEARS[1]) & (numbers == np.round(numbers))).all():
+        return None
+    year, month, day = (numbers // 10_000, numbers // 100 % 100, numbers % 100)
+    begin = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+    days = begin.astype("datetime64[D]") + (day - 1).astype(int)
+    is_read = (month >= 1) & (month <= 12) & (day >= 1) & (days.astype("datetime64[M]") == begin)
+    return days.astype(np.float64) if is_read.all() else None
+
+
+def _read_day(text: str) -> float | None:
+    # A month, such as 1992-01, begins with its first day.
+    return read_days(text) if len(text) != 7 else read_days(f"{text}-01")
+
+
+def _read_column(raw: RawTable, label: str) -> Time:
+    """Read the column of time, or say why it is none."""
+    if label not in raw.places and label == raw.index_name:
+        by_index = read_index(raw.index)
+        if by_index is not None:
+            return by_index
+    raw.check_has([label])
+    values = raw.values(label)
+    days = _read_dates(values)
+    numbers = days if days is not None else values.numbers if values.kind in (NUMBER, DURATION) else None
+    if numbers is None:
+        raise InputError(
+            f"{values.name} holds {values.kind}; a time is a column of dates such as 2024-01-31, or of numbers. "
+            f"Convert it, or name another column in {name_parameter('time', '')}."
+        )
+    if np.isnan(numbers).any():
+        raise InputError(
+            f"{values.name} has no time at row {int(np.isnan(numbers).argmax())} (counting from 0); every row "
+            "needs one. Drop such rows, or fill them."
+        )
+    if values.kind == TEXT:
+        texts = [_write_time(text) for text in values.texts]
+        return Time(numbers, [texts[code] for code in values.codes], True, (label,))
+    if days is not None:
+        return Time(days, Names(days, lambda day: write_days(day, values.zone)), True, (label,))
+    return Time(numbers, Names(numbers, _choose_form(numbers)), False, (label,))
+
+
+def _choose_form(numbers: Floats) -> Callable[[float], str]:
+    """Return how to write numbers: with as many digits as tell them apart."""
+    if (numbers == np.round(numbers)).all():
+        return lambda number: str(int(number))
+    steps = np.abs(np.diff(np.sort(numbers)))
+    step = steps[steps > 0].min(initial=np.inf)
+    digits = 6 if step == np.inf else int(np.clip(np.ceil(np.log10(np.abs(numbers).max() / step)) + 1, 6, 17))
+    return lambda number: f"{number:.{digits}g}"
+
+
+def _write_time(text: str) -> str:
+    """Write a moment as date and time in its own zone, anything else as it is."""
+    moment, day = read_moment(text), read_days(text)
+    if moment is None or day is None:
+        return text
+    offset = moment.strftime("%z")
+    return write_days(day, f"{offset[:3]}:{offset[3:5]}" if offset else None)
+
+
+def read_index(index: Sequence[str] | None) -> Time | None:
+    """Read an index of dates, or of numbers that rise."""
+    if index is None:
+        return None
+    days = []
+    for name in index:
+        day = _read_day(str(name))
+        if day is None:
+            break
+        days.append(day)
+    else:
+        return Time(np.array(days), [_write_time(str(name)) for name in index], True)
+    try:
+        numbers = np.array(index, dtype=np.float64)
+    except ValueError:
+        return None
+    rises = bool((np.diff(numbers) > 0).all())
+    return Time(numbers, Names(numbers, _choose_form(numbers)), False) if rises else None
