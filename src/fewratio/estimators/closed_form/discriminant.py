@@ -104,7 +104,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
     >>> sources = gaussian_family(20, n_instances=50, random_state=0).collection
     >>> estimator = DiscriminantRatioEstimator().pretrain(sources)
     >>> estimator.fit([[0.1], [0.3], [-0.2]], [[1.0], [1.4]]).predict([[0.0], [1.2]]).round(1)
-    array([1.7, 0.2])
+    array([1.6, 0.3])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
