@@ -186,6 +186,17 @@ class ColumnValues(NamedTuple):
             return str(bool(number))
         return str(int(number)) if float(number).is_integer() else repr(float(number))
 
+    def drop_gaps(self) -> ColumnValues:
+        """Return text without the words for a missing value, as in a text file; other values as they are."""
+        gaps = {*self.texts} & {*pa.csv.ConvertOptions().null_values} if self.kind == TEXT else ()
+        if not gaps:
+            return self
+        texts = [text for text in self.texts if text not in gaps]
+        code = {text: place for place, text in enumerate(texts)}
+        codes = np.array([*(code.get(text, -1) for text in self.texts), -1], dtype=np.intp)[self.codes]
+        empty = self._replace(kind=MISSING, numbers=np.full(len(codes), np.nan))
+        return (self if texts else empty)._replace(codes=codes, texts=texts)
+
     def as_read(self) -> ColumnValues:
         """Return text as the kind that all of it can be read as, as in a text file; other values as they are."""
         if self.kind != TEXT or self.is_padded:
@@ -289,8 +300,9 @@ def is_number(text: str) -> bool:
 
 def _read_number(text: str) -> float | None:
     try:
-        # Python reads 1_2 as 12, and not the minus of typographers.
-        return None if "_" in text else float(text.replace("\u2212", "-"))
+        # Python reads 1_2 as 12, and neither the minus of typographers nor, unlike pyarrow, 0x1F.
+        is_hex = text[:2] in ("0x", "0X")
+        return None if "_" in text else float(int(text, 16) if is_hex else text.replace("\u2212", "-"))
     except ValueError:
         return None
 
