@@ -26,6 +26,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -312,6 +313,7 @@ def _read_boolean(text: str) -> float | None:
     return {"true": 1.0, "false": 0.0}.get(text.lower()) if text in (text.lower(), text.title(), text.upper()) else None
 
 
+@lru_cache(2**16)
 def _write_level(text: str) -> str:
     """Write a number, boolean, date or time in one way; codes and what a float may not hold stay as they are."""
     if len(text) > _LONGEST_CELL or _PADDED.fullmatch(text) or not (text[:1] in "tTfF" or _MAY_BE_READ.search(text)):
