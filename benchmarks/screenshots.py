@@ -16,7 +16,7 @@ CHROMIUM = {
     "executable_path": "/usr/bin/chromium",
     "args": ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 }
-TABS = ("compare", "outliers", "changes", "weights", "many", "train")
+TABS = ("compare", "outliers", "changes", "monitor", "weights", "many", "train")
 SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 
 

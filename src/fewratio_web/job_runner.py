@@ -21,6 +21,7 @@ EXAMPLES = {
     "example-grower_2": "wines/grower_2.csv",
     "example-delivery": "wines/delivery.csv",
     "example-machine": "machine.csv",
+    **{f"example-line_{day}": f"line/{day}.csv" for day in ("reference", "monday", "tuesday", "wednesday")},
     "example-survey": "survey.csv",
     "example-people": "people.csv",
     "example-sensors": "sensors",

@@ -14,10 +14,14 @@ from fewratio.app import find_verbs
 from fewratio.cli.columns import VERB as COLUMNS
 from fewratio.cli.verb import COLUMN_USES, Field, Page, Verb
 
-RESULTS = REPORT, ROWS, JSON, TEXT = "report.html", "rows.csv", "result.json", "answer.txt"
+RESULTS = REPORT, ROWS, JSON, TEXT, STATE = "report.html", "rows.csv", "result.json", "answer.txt", "state.fewratio"
 VERBS = {verb.name: verb for verb in find_verbs() if verb.page or verb is COLUMNS}
 _LONGEST_TEXT = 500
 _FORBID = ConfigDict(extra="forbid")
+
+
+def _is_on(page: Page | None, field: Field) -> bool:
+    return page is not None and field.name in page.inputs
 
 
 def _make_request(verb: Verb) -> Any:
@@ -27,7 +31,7 @@ def _make_request(verb: Verb) -> Any:
     for field in verb.fields:
         if field.reads:
             kind: Any = str | list[str] if field.is_several else str
-            is_needed = field.is_required or (verb.page is not None and field.name in verb.page.inputs)
+            is_needed = field.is_required or (_is_on(verb.page, field) and field.reads != "state")
             described = Described(... if is_needed else None, description=field.help)
             inputs[field.variable] = (kind if is_needed else kind | None, described)
         elif field.label:
@@ -76,6 +80,9 @@ def make_command(request: Any, names: Mapping[str, Any]) -> Command:
         values["output"] = f"{first}.safetensors"
     else:
         values["json"] = True
+    if any(field.reads == "state" for field in verb.fields):
+        # It can be saved, and sent with the next tables.
+        values.setdefault("state", STATE)
     words = verb.list_words(values)
     shell = shlex.join(words) + (f" > {JSON}" if "json" in values else "")
     python = verb.write_python(values) if verb.python else ""
@@ -91,7 +98,7 @@ def describe_pages() -> dict[str, Any]:
 def _describe_page(page: Page, verb: Verb) -> dict[str, Any]:
     fields = {field.name: field for field in verb.fields}
     inputs = [
-        {"key": key, "label": label, "hint": hint, "isFolder": fields[key].reads == "folder"}
+        {"key": key, "label": label, "hint": hint, "reads": fields[key].reads, "isSeveral": fields[key].is_several}
         for key, (label, hint, _) in page.inputs.items()
     ]
     key = page.key or verb.name
@@ -99,7 +106,7 @@ def _describe_page(page: Page, verb: Verb) -> dict[str, Any]:
         **{name: getattr(page, name) for name in ("button", "title", "lead", "last", "takes")},
         **{"key": key, "tab": page.tab or key.title(), "verb": verb.name},
         "inputs": inputs,
-        "example": {"text": page.example, "files": {key: file for key, (*_, file) in page.inputs.items()}},
+        "example": {"text": page.example, "files": {key: files.split() for key, (*_, files) in page.inputs.items()}},
         "options": [_describe_option(field) for field in verb.fields if field.label and field not in COLUMN_USES],
         "next": [_describe_page(stage, VERBS[stage.verb]) for stage in page.stages],
     }

@@ -9,8 +9,8 @@ from fewratio.report.page import Report, render
 
 for _module in (
     *("fewratio.changes.detection", "fewratio.compare.comparison", "fewratio.many.all_pairs"),
-    *("fewratio.outliers.detector", "fewratio.weights.weighting"),
-    *(f"fewratio.{task}.report" for task in ("changes", "compare", "many", "outliers", "weights")),
+    *("fewratio.monitor.monitor", "fewratio.outliers.detector", "fewratio.weights.weighting"),
+    *(f"fewratio.{task}.report" for task in ("changes", "compare", "many", "monitor", "outliers", "weights")),
     *("fewratio.app", "fewratio_web.worker", "fewratio.demo.examples"),
     *("fewratio.estimators.mixtures.auto", "fewratio.estimators.networks.universal"),
     *("openpyxl", "pyarrow.csv", "pyarrow.parquet", "typer._adapters"),

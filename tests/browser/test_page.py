@@ -11,7 +11,7 @@ import pytest
 from fewratio.demo.examples import write_examples
 from tests.browser.waiting import until
 
-TABS = ("compare", "outliers", "changes", "weights", "many", "train")
+TABS = ("compare", "outliers", "changes", "monitor", "weights", "many", "train")
 SAVED = {"report.html", "rows.csv", "result.json"}
 
 
@@ -69,6 +69,7 @@ def test_every_tab_from_own_files_to_what_is_saved(page_of, findings, tables, tm
         "compare": ("first.csv", "second.xlsx"),
         "outliers": ("first.csv", "delivery.parquet"),
         "changes": ("machine.tsv",),
+        "monitor": ("line/reference.csv", "line/tuesday.csv"),
         "weights": ("delivery.parquet", "first.csv"),
         "many": ("sensors",),
         "train": (),
@@ -79,7 +80,10 @@ def test_every_tab_from_own_files_to_what_is_saved(page_of, findings, tables, tm
             panel.locator("input[accept='.zip']").set_input_files(tables / "zipped.zip")
             panel.get_by_role("heading", name="Columns").wait_for()
         else:
-            give(panel, *(tables / name for name in given))
+            give(
+                panel,
+                *([tables / each for each in name] if isinstance(name, list) else tables / name for name in given),
+            )
         if tab == "compare":
             panel.get_by_text("second.xlsx has 2 sheets; the first, 'sheet 0', was read.").wait_for()
             panel.get_by_text("not used: shows which table came first").wait_for()
@@ -96,14 +100,36 @@ def test_every_tab_from_own_files_to_what_is_saved(page_of, findings, tables, tm
                     link.click()
                 download.value.save_as(tmp_path / download.value.suggested_filename)
                 saved[download.value.suggested_filename] = tmp_path / download.value.suggested_filename
-        assert set(saved) == ({"answer.txt", "zipped.safetensors"} if tab == "train" else SAVED)
+        more = {"state.fewratio"} if tab == "monitor" else set()
+        assert set(saved) == ({"answer.txt", "zipped.safetensors"} if tab == "train" else SAVED | more)
         if tab != "train":
             json.loads(saved["result.json"].read_text())
-            assert len(pd.read_csv(saved["rows.csv"])) > 10
+            assert len(pd.read_csv(saved["rows.csv"])) > (0 if tab == "monitor" else 10)
             assert panel.frame_locator("iframe").locator(".answer").inner_text() in saved["report.html"].read_text()
         panel.get_by_text("The same on the command line").click()
         assert panel.get_by_label("Shell").inner_text().startswith("fewratio ")
         assert "import fewratio" in panel.get_by_label("Python").inner_text()
+
+
+def test_a_monitor_goes_on_from_its_state(page_of, tables, tmp_path):
+    with page_of("monitor") as (page, panel):
+        line = tables / "line"
+        give(panel, line / "reference.csv", [line / "tuesday.csv", line / "monday.csv"])
+        run(panel)
+        assert "reference.csv monday.csv tuesday.csv --state" in panel.get_by_label("Shell").text_content()
+        with page.expect_download() as download:
+            panel.get_by_role("link", name="State, for the next rows").click()
+        download.value.save_as(tmp_path / "line.fewratio")
+        panel.locator("input[type=file]").nth(1).set_input_files(line / "wednesday.csv")
+        panel.get_by_role("heading", name="Columns").wait_for()
+        panel.locator("input[accept='.fewratio']").set_input_files(tmp_path / "line.fewratio")
+        panel.get_by_text("✓ line.fewratio").wait_for()
+        panel.locator("button.strong").first.click()
+        panel.frame_locator("iframe").get_by_text("No alarm after 240 rows").or_(
+            panel.frame_locator("iframe").locator(".answer", has_text="Alarm at row")
+        ).first.wait_for()
+        assert "--state line.fewratio" in panel.get_by_label("Shell").text_content()
+        assert "240 rows" in panel.frame_locator("iframe").locator("body").inner_text()
 
 
 def test_pairs_are_compared_at_one_click(page_of, tmp_path):

@@ -159,6 +159,8 @@ TEXTS = {
     "durations": ["2h 5min", "1 days 02:30:00", "0 days 00:00:00.1"],
     "codes": ["007", "7", "12"],
     "words": ["a", "b", "x1", "1", "1.0"],
+    "gaps": ["a", "", "NA", "nan", "null", "7"],
+    "hexadecimal": ["0x1F", "0xb3", "12"],
     "compounds": ["120/80", "95/60", "5'11\"", "1 234", "12 345"],
 }
 texts = st.sampled_from(list(TEXTS.values())).flatmap(

@@ -232,8 +232,10 @@ class Verb:
         for field in MARKS:
             texts["marks"] += f", {field.name}={given[field]!r}" if field in given else ""
         if tables := {field.variable: value for field, value in given.items() if field.reads == "table"}:
-            paths = ", ".join(repr(value[0] if isinstance(value, list) else value) for value in tables.values())
-            lines.append(f"{', '.join(tables)} = fewratio.read_table({paths}{texts['marks']})")
+            several = {name for name, value in tables.items() if isinstance(value, list)}
+            paths = ", ".join(repr(path) for name in tables for path in ([tables[name]], tables[name])[name in several])
+            names = ", ".join(f"*{name}" if name in several else name for name in tables)
+            lines.append(f"{names} = fewratio.read_table({paths}{texts['marks']})")
         for field, value in given.items():
             first = value[0] if isinstance(value, list) else value
             texts[field.variable] = repr(first) if field.reads in (None, "folder") else field.variable

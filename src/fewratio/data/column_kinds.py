@@ -26,6 +26,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -186,6 +187,17 @@ class ColumnValues(NamedTuple):
             return str(bool(number))
         return str(int(number)) if float(number).is_integer() else repr(float(number))
 
+    def drop_gaps(self) -> ColumnValues:
+        """Return text without the words for a missing value, as in a text file; other values as they are."""
+        gaps = {*self.texts} & {*pa.csv.ConvertOptions().null_values} if self.kind == TEXT else ()
+        if not gaps:
+            return self
+        texts = [text for text in self.texts if text not in gaps]
+        code = {text: place for place, text in enumerate(texts)}
+        codes = np.array([*(code.get(text, -1) for text in self.texts), -1], dtype=np.intp)[self.codes]
+        empty = self._replace(kind=MISSING, numbers=np.full(len(codes), np.nan))
+        return (self if texts else empty)._replace(codes=codes, texts=texts)
+
     def as_read(self) -> ColumnValues:
         """Return text as the kind that all of it can be read as, as in a text file; other values as they are."""
         if self.kind != TEXT or self.is_padded:
@@ -289,8 +301,9 @@ def is_number(text: str) -> bool:
 
 def _read_number(text: str) -> float | None:
     try:
-        # Python reads 1_2 as 12, and not the minus of typographers.
-        return None if "_" in text else float(text.replace("\u2212", "-"))
+        # Python reads 1_2 as 12, and neither the minus of typographers nor, unlike pyarrow, 0x1F.
+        is_hex = text[:2] in ("0x", "0X")
+        return None if "_" in text else float(int(text, 16) if is_hex else text.replace("\u2212", "-"))
     except ValueError:
         return None
 
@@ -300,6 +313,7 @@ def _read_boolean(text: str) -> float | None:
     return {"true": 1.0, "false": 0.0}.get(text.lower()) if text in (text.lower(), text.title(), text.upper()) else None
 
 
+@lru_cache(2**16)
 def _write_level(text: str) -> str:
     """Write a number, boolean, date or time in one way; codes and what a float may not hold stay as they are."""
     if len(text) > _LONGEST_CELL or _PADDED.fullmatch(text) or not (text[:1] in "tTfF" or _MAY_BE_READ.search(text)):

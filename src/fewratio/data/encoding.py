@@ -228,7 +228,7 @@ class Encoding:
             return replace(as_table(raw), feature_names=self.feature_names)
         names = raw.index
         if self.id in raw.places:
-            coded = raw.values(self.id).to_categories()
+            coded = raw.names(self.id).to_categories()
             names = np.array([*coded.texts, ""], dtype=object)[coded.codes]
         raw = self.select_used(raw, reference, is_lenient)
         is_plain = raw.array is not None and self.is_identity and (not self.has_medians or all_finite(raw.array))
@@ -366,7 +366,7 @@ def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None)
 
 def _names_rows(label: str, raws: Sequence[RawTable], parts: Sequence[NDArray[np.intp]] | None) -> bool:
     """Whether a column has another value in every row of each table, and none is missing."""
-    tables = [raw.values(label).to_categories().codes for raw in raws]
+    tables = [raw.names(label).to_categories().codes for raw in raws]
     tables = tables if parts is None else [tables[0][rows] for rows in parts]
     return all((codes >= 0).all() and are_different(codes) for codes in tables)
 

@@ -110,7 +110,7 @@ class RawTable:
         """Return what a column, or the index that is called so, holds."""
         if label in self.places or label != self.index_name or self.index is None:
             self.check_has([label])
-            return self.values(label)
+            return self.names(label)
         return read_values(pa.chunked_array([pa.array(self.index.tolist())]), self.name, label)
 
     def with_index(self, labels: Collection[str | None]) -> RawTable:
@@ -126,6 +126,10 @@ class RawTable:
 
     def values(self, label: str) -> ColumnValues:
         """Return what a column holds."""
+        return self.names(label).drop_gaps()
+
+    def names(self, label: str) -> ColumnValues:
+        """Return what a column of names holds: one may be called NA."""
         place = self.places[label]
         called = self.name, label if self.is_named else place
         if self.array is None:

@@ -28,7 +28,7 @@ def split_by_column(raw: RawTable, by: str) -> dict[str, RawTable]:
     """Divide a table by a column; rows without a value there are left out with a warning."""
     raw = raw.with_index([by])
     raw.check_has([by])
-    codes = raw.values(by).to_categories().codes
+    codes = raw.names(by).to_categories().codes
     missing = int((codes < 0).sum())
     if missing:
         warnings.warn(f"{write_count(missing, 'row')} of {raw.name} without {by!r} are left out.", stacklevel=3)
@@ -52,7 +52,7 @@ def cut_datasets(
         if given[one] == given[other]:
             found = f"{one} and {other} name the same column {given[one]!r}"
             raise ParameterError(f"{found}; each needs a column of its own. Name another or leave one out.")
-    named = raw.values(dataset).to_categories()
+    named = raw.names(dataset).to_categories()
     codes, names = named.codes, named.texts
     if (codes < 0).any():
         found = f"{named.name} is missing at row {int((codes < 0).argmax())} (counting from 0)"
@@ -62,7 +62,7 @@ def cut_datasets(
     rows = np.split(np.argsort(codes, kind="stable"), ends[:-1])
     groups: Sequence[str | None] = [None] * len(names)
     if group is not None:
-        held = raw.values(group).to_categories()
+        held = raw.names(group).to_categories()
         texts = np.array([*held.texts, None], dtype=object)[held.codes]
         groups = [texts[part[0]] for part in rows]
         changed = np.flatnonzero(texts != np.array(groups, dtype=object)[codes])

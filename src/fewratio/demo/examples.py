@@ -1,4 +1,4 @@
-"""The example data of the page: wines, a series with changes, a survey, and a folder of sensors."""
+"""The example data of the page: wines, a series with changes, days of a line, a survey, and a folder of sensors."""
 
 from pathlib import Path
 
@@ -15,15 +15,16 @@ def write_examples(folder: Path, seed: int = 0) -> None:
     Parameters
     ----------
     folder : Path
-        Where to; it must be there. ``wines``, ``sensors`` and ``new`` are folders in it; ``machine.csv``,
+        Where to; it must be there. ``wines``, ``line``, ``sensors`` and ``new`` are folders in it; ``machine.csv``,
         ``survey.csv`` and ``people.csv`` are files.
     seed : int, default=0
         Of what is random.
     """
-    for name in ("wines", "sensors", "new"):
+    for name in ("wines", "line", "sensors", "new"):
         (folder / name).mkdir(exist_ok=True)
     write_wine_tables(folder / "wines", seed)
     _write_series(folder / "machine.csv", seed)
+    _write_line(folder / "line", seed)
     _write_survey(folder, seed)
     _write_sensors(folder, seed)
 
@@ -40,6 +41,15 @@ def _write_series(path: Path, seed: int) -> None:
         path,
         {"day": np.datetime64("2023-01-01") + days, "temperature": temperature, "vibration": vibration, "power": power},
     )
+
+
+def _write_line(folder: Path, seed: int) -> None:
+    """Write pieces of a made-up production line and of three days: from noon of Tuesday they are too heavy."""
+    rng = np.random.default_rng(seed)
+    for name, n in {"reference": 300, "monday": 80, "tuesday": 80, "wednesday": 80}.items():
+        later = np.arange(n) >= n // 2 if name == "tuesday" else np.full(n, name == "wednesday")
+        columns = {"length": rng.normal(20, 0.4, n), "weight": rng.normal(5, 0.1, n) + 0.1 * later}
+        _write(folder / f"{name}.csv", columns | {"machine": rng.choice(["a", "b"], n)})
 
 
 def _write_survey(folder: Path, seed: int) -> None:

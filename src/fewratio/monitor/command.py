@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fewratio.cli import frame
-from fewratio.cli.verb import COMMON, SCALE, SHARED, Field, Verb, declare_table
+from fewratio.cli.verb import COMMON, SCALE, SHARED, Field, Page, Verb, declare_table
 from fewratio.errors import ParameterError
 
 
@@ -134,13 +134,32 @@ VERB = Verb(
     (
         declare_table("reference", "Table of rows that are as they should be."),
         Field("batches", _BATCHES, list[Path], reads="table", is_positional=True, is_required=True),
-        Field("state", "File that remembers all rows so far; made by the first call.", Path, python=""),
-        Field("level", "The chance of a false alarm, ever.", float, 0.01),
-        Field("groups", "The column of what rows share that depend on each other; whole groups are watched."),
+        Field("state", "File that remembers all rows so far; made by the first call.", Path, python="", reads="state"),
+        Field("level", "The chance of a false alarm, ever.", float, 0.01).on_page(
+            "Chance of a false alarm, ever", "0.01", (1e-9, 0.5)
+        ),
+        Field("groups", "The column of what rows share that depend on each other; whole groups are watched.").on_page(
+            "Column of what dependent rows share", "none", (None, 500), is_column=True
+        ),
         Field("rebase", "Begin again with this reference, after an alarm for instance.", bool, False, python=""),
         Field("fail-if", f"Exit with {frame.FAILED} if this condition holds: alarm.", python=""),
         *(field for field in SHARED if field not in (SCALE, COMMON)),
     ),
     "monitor = fewratio.DriftMonitor({reference}{settings}{columns})\n"
-    "result = monitor.update({batches})\nprint(result)",
+    "for batch in {batches}:\n    result = monitor.update(batch)\nprint(result)",
+    Page(
+        "Watch",
+        "Are new rows still like before?",
+        "Tables of new rows, one after the other, against a reference: you may look as often as you like.",
+        {
+            "reference": ("Reference", "Rows that are as they should be", "example-line_reference"),
+            "batches": (
+                "New rows",
+                "One table or several, in the order of their names; a table that was counted before is skipped",
+                "example-line_monday example-line_tuesday example-line_wednesday",
+            ),
+            "state": ("State (optional)", "What you saved last time, to go on from there", ""),
+        },
+        "three days of a production line",
+    ),
 )

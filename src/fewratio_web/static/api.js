@@ -3,6 +3,7 @@ const BASE = "api/v1";
 // A test compares these with what the server takes.
 const LARGEST_MB = 200;
 export const TABLES = [".csv", ".tsv", ".parquet", ".arrow", ".feather", ".fewratio", ".jsonl", ".ndjson", ".xlsx", ".npy", ".npz"];
+export const STATE = ".fewratio";
 export const COMPRESSED = [".gz", ".xz", ".zip"];
 const LOST = "The server does not answer; it must be running. Start `fewratio serve` again if it has ended, then try again.";
 
@@ -45,6 +46,18 @@ export async function sendModel(file) {
 export async function sendFile(file) {
   checkSize(file);
   return post(named("files", file.name), file, bytes);
+}
+
+// Several tables as one, in the order of their names.
+export const joinFiles = (sent) => ({ id: sent.map(({ id }) => id), name: sent.map(({ name }) => name).join(", ") });
+
+export async function sendFiles(files, tell) {
+  const sent = [];
+  for (const { file } of files.sort((one, other) => one.path.localeCompare(other.path, "en", { numeric: true }))) {
+    tell(`${sent.length + 1} of ${files.length} files`);
+    sent.push(await sendFile(file));
+  }
+  return joinFiles(sent);
 }
 
 // Only text may be compressed, and what a program hides is left out.

@@ -1,5 +1,5 @@
 // Inputs for files: choose, or drop.
-import { COMPRESSED, TABLES, sendFile, sendFolder } from "./api.js";
+import { COMPRESSED, STATE, TABLES, sendFile, sendFiles, sendFolder } from "./api.js";
 import { make, newId } from "./dom.js";
 
 async function filesBelow(entry, path) {
@@ -23,8 +23,9 @@ async function dropped(transfer) {
 }
 
 export class FileInput {
-  constructor({ key, label, hint, isFolder }, { onClear, onChange }) {
-    Object.assign(this, { key, label, isFolder, onClear, onChange, file: null, isRefused: false, taken: 0 });
+  constructor({ key, label, hint, reads, isSeveral }, { onClear, onChange }) {
+    const isFolder = reads === "folder", isState = reads === "state";
+    Object.assign(this, { key, label, isFolder, isState, isSeveral, onClear, onChange, file: null, isRefused: false, taken: 0 });
     this.status = make("p", { class: "chosen", role: "status" });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
     const heading = newId("place");
@@ -33,7 +34,8 @@ export class FileInput {
       make("input", { type: "file", onchange: (event) => chosen(event.target), ...attributes }));
     const fields = isFolder
       ? [field("A folder:", { webkitdirectory: "", multiple: true }), field("or a zip file:", { accept: ".zip" })]
-      : [field("File:", { accept: [...TABLES, ...COMPRESSED].join(",") })];
+      : isState ? [field("File:", { accept: STATE })]
+      : [field(isSeveral ? "Files:" : "File:", { accept: [...TABLES, ...COMPRESSED].join(","), ...(isSeveral && { multiple: true }) })];
     this.element = make("section", {
       class: "drop", "aria-labelledby": heading,
       ondragover: (event) => { event.preventDefault(); this.element.classList.add("over"); },
@@ -54,7 +56,8 @@ export class FileInput {
     this.onClear();
     this.status.textContent = "Sending…";
     try {
-      const sent = await (this.isFolder ? sendFolder(files, (text) => { this.status.textContent = `Sending ${text}…`; }) : sendFile(files[0].file));
+      const tell = (text) => { this.status.textContent = `Sending ${text}…`; };
+      const sent = await (this.isFolder ? sendFolder(files, tell) : this.isSeveral ? sendFiles(files, tell) : sendFile(files[0].file));
       if (number !== this.taken) return;
       this.set(sent);
       this.onChange();
@@ -63,14 +66,20 @@ export class FileInput {
     }
   }
 
+  // A state may be left out.
   get isUsable() {
-    return this.file !== null && !this.isRefused;
+    return (this.file !== null || this.isState) && !this.isRefused;
+  }
+
+  get isTable() {
+    return this.file !== null && !this.isRefused && !this.isState;
   }
 
   // A file that is sent has yet to be read.
   set(file) {
     Object.assign(this, { file, isRefused: false });
-    this.show(file ? `Reading ${file.name}…` : "");
+    if (file && this.isState) this.accept();
+    else this.show(file ? `Reading ${file.name}…` : "");
   }
 
   accept() {

@@ -1,11 +1,11 @@
 // One question: files, columns, options, a button, progress, and the result.
-import { cancelJob, getJob, readText, runJob, sendModel, startJob, watch } from "./api.js";
+import { cancelJob, getJob, joinFiles, readText, runJob, sendModel, startJob, watch } from "./api.js";
 import { Columns } from "./columns.js";
 import { make, newId, showSeconds } from "./dom.js";
 import { FileInput } from "./inputs.js";
 import { showResult } from "./result.js";
 
-const isExample = ({ file }) => file.id.startsWith("example-");
+const isExample = ({ file }) => file === null || [file.id].flat().every((id) => id.startsWith("example-"));
 // Other marks between columns and within numbers make other columns.
 const MARKS = ["separator", "decimal", "header"];
 
@@ -29,7 +29,7 @@ export class Panel {
     this.stage = make("div");
     this.clearStage();
     const example = make("button", { type: "button", class: "plain", disabled: true, onclick: () => this.useExample() }, `Use the example: ${task.example.text}`);
-    files.then((found) => { example.disabled = !Object.values(task.example.files).every((id) => id in found); });
+    files.then((found) => { example.disabled = !Object.values(task.example.files).flat().every((id) => id in found); });
     this.element = make("div", {},
       make("h2", {}, task.title), make("p", { class: "lead" }, task.lead),
       make("form", { onsubmit: (event) => { event.preventDefault(); this.run(); } },
@@ -90,7 +90,10 @@ export class Panel {
 
   async useExample() {
     const files = await this.files;
-    for (const input of this.fileInputs) input.set(files[this.task.example.files[input.key]]);
+    for (const input of this.fileInputs) {
+      const found = this.task.example.files[input.key].map((id) => files[id]);
+      input.set(input.isSeveral ? joinFiles(found) : found[0] ?? null);
+    }
     this.changed();
   }
 
@@ -106,7 +109,7 @@ export class Panel {
   // Why the button cannot be pressed, beside it.
   showReason() {
     const missing = this.fileInputs.filter(({ isUsable }) => !isUsable).map(({ label }) => `“${label}”`);
-    const some = missing.length < this.fileInputs.length ? " too" : "";
+    const some = this.fileInputs.some(({ isTable }) => isTable) ? " too" : "";
     const reason = this.isBusy ? "Wait for the result, or cancel."
       : missing.length ? `Choose ${missing.join(" and ")}${some}.`
       : this.isReading ? "The columns are being read…"
@@ -117,7 +120,7 @@ export class Panel {
 
   get inputs() {
     const files = { ...this.given, ...Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file])) };
-    return Object.fromEntries(Object.entries(files).map(([key, file]) => [key, file.id]));
+    return Object.fromEntries(Object.entries(files).filter(([, file]) => file).map(([key, file]) => [key, file.id]));
   }
 
   get options() {
@@ -145,7 +148,7 @@ export class Panel {
   // Read the files that there are; their columns are shown when all are there. Kept: what was chosen for them before.
   async changed(kept = null) {
     this.clear();
-    const chosen = this.fileInputs.filter(({ isUsable }) => isUsable), files = chosen.map(({ file }) => file);
+    const chosen = this.fileInputs.filter(({ isTable }) => isTable), files = chosen.map(({ file }) => file);
     const number = this.previews;
     const isShown = this.isComplete && !this.given.model;
     if (!isShown && chosen.every(isExample)) {
@@ -166,12 +169,12 @@ export class Panel {
       if (!problems.some(Boolean)) this.say(found.message);
     } else if (isShown) {
       this.columns.show(found, kept?.uses);
-      this.fields.common.checked = !this.columns.areShared;
+      if (this.fields.common) this.fields.common.checked = !this.columns.areShared;
       for (const { name, type, placeholder } of this.task.options) {
         if (type === "column") this.fields[name].replaceChildren(...["", ...this.columns.names].map((value) => make("option", { value }, value || placeholder)));
       }
       if (found.pairs && this.fields.paired) this.offerPairs(found.pairs);
-      if (kept) this.setOptions({ common: false, ...kept.options });
+      if (kept) this.setOptions({ ...(this.fields.common && { common: false }), ...kept.options });
     }
     this.showReason();
     if (this.columns.areApart) {
@@ -188,7 +191,7 @@ export class Panel {
 
   // What the columns of tables are taken for together.
   async preview(chosen) {
-    const inputs = { tables: chosen.map(({ file }) => file.id) };
+    const inputs = { tables: chosen.flatMap(({ file }) => file.id) };
     const options = Object.fromEntries(MARKS.filter((name) => this.fields[name].value).map((name) => [name, this.fields[name].value]));
     const job = await runJob({ verb: "columns", inputs, options: { ...options, batch: this.task.verb === "outliers" } });
     const found = JSON.parse(await readText(job.files.find(({ name }) => name === "result.json").id));

@@ -35,7 +35,7 @@ export async function showResult(place, job, isNew) {
     ? make("iframe", { class: "report", title: "Report", sandbox: "allow-scripts allow-downloads", src: fileAddress(found["report.html"].id) })
     : make("p", {}, learned(await readText(found["answer.txt"].id), job.read));
   const links = job.files.map(({ id, name }) =>
-    make("li", {}, make("a", { href: fileAddress(id), download: name }, TITLES[name] ?? `Model (${name})`)));
+    make("li", {}, make("a", { href: fileAddress(id), download: name }, TITLES[name] ?? `${name.endsWith(".fewratio") ? "State, for the next rows" : "Model"} (${name})`)));
   if (found["report.html"]) links.unshift(make("li", {}, make("a", { href: fileAddress(found["report.html"].id), target: "_blank" }, "Open the report by itself")));
   place.replaceChildren(
     heading,
