@@ -45,6 +45,12 @@ def test_ranges_contain_the_start_in_about_nine_of_ten_streams():
     assert np.mean(found) >= 0.8
 
 
+def test_a_change_that_goes_on_began_no_later_than_the_alarm():
+    rows = RNG.normal(size=(200, 1)) + np.linspace(0, 8, 200)[:, None]
+    state = DriftMonitor(RNG.normal(size=(300, 1))).update(rows)
+    assert state.since.high <= state.alarm_row < 100
+
+
 def test_what_began_before_the_rows_that_are_kept_may_have_begun_at_any_moment(monkeypatch):
     monkeypatch.setattr("fewratio.monitor.monitor._MOST_CELLS", 256)
     monitor = DriftMonitor(RNG.normal(size=(1000, 1)), level=1e-15)

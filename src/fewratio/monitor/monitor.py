@@ -318,7 +318,9 @@ class DriftMonitor(Stored):
             draw = np.random.default_rng(self._seed).random
             ranks = [rank_among(values, known[~np.isnan(known)], draw(len(values))) for known, values in pairs]
             likelihood = compare_normals(np.concatenate(ranks)[has])
-        row, low, high = numbers[list(find_start(likelihood))].tolist()
+        # A change began at the alarm or before; one that goes on changes the rows after it, too.
+        n_starts = max(int(numbers.searchsorted(self._alarm_row, "right")), 1)
+        row, low, high = numbers[list(find_start(likelihood[:n_starts]))].tolist()
         # What began before the rows that are kept may have begun at any moment.
         return Since(row, low if low > numbers[0] else 0, high)
 
