@@ -253,7 +253,7 @@ class DriftMonitor(Stored):
         if self._alarm_row is not None and self._n_rows <= (self._alarm_row // WINDOWS[0] + _LISTENS) * WINDOWS[0]:
             weighted = self._bets.evidence + self._all_weights
             if self._since is None or weighted.max() >= limit:
-                self._since = self._find_start(int(weighted.argmax()))
+                self._since = self._find_start(int(weighted.argmax()), self._alarm_row)
         for slots, sample in self._learner.learn(self._n_rows):
             places = np.add(slots, self._n_fixed)
             self._edges[places] = [make_edges(column) for column in self._learner.score(sample, slots).T]
@@ -302,7 +302,7 @@ class DriftMonitor(Stored):
             },
         )  # fmt: skip
 
-    def _find_start(self, score: int) -> Since:
+    def _find_start(self, score: int, alarm_row: int) -> Since:
         """Find where the change began that a score shows."""
         known, recent = self._calibration, self._learner.list_recent(self._n_rows)
         pairs = (
@@ -319,7 +319,7 @@ class DriftMonitor(Stored):
             ranks = [rank_among(values, known[~np.isnan(known)], draw(len(values))) for known, values in pairs]
             likelihood = compare_normals(np.concatenate(ranks)[has])
         # A change began at the alarm or before; one that goes on changes the rows after it, too.
-        n_starts = max(int(numbers.searchsorted(self._alarm_row, "right")), 1)
+        n_starts = max(int(numbers.searchsorted(alarm_row, "right")), 1)
         row, low, high = numbers[list(find_start(likelihood[:n_starts]))].tolist()
         # What began before the rows that are kept may have begun at any moment.
         return Since(row, low if low > numbers[0] else 0, high)
