@@ -201,7 +201,7 @@ def alibi(name: str, null: Iterator[tuple[Rows, Rows]]) -> Method:
 
     def follow(reference: Rows, rows: Rows, limit: float = np.inf) -> tuple[float, float]:
         """Give the first row beyond a limit, and the largest statistic up to there."""
-        options = {"ert": 20, "window_size": WINDOW, "backend": "pytorch", "n_bootstraps": 200, "verbose": False}
+        options = {"ert": 20, "window_size": WINDOW, "backend": "pytorch", "n_bootstraps": 1000, "verbose": False}
         detector = getattr(cd, name)(reference.astype(np.float32), **options)
         largest = -np.inf
         for number, row in enumerate(rows.astype(np.float32)):
