@@ -3,12 +3,13 @@
 Tables of real data are made on two halves: constants of fewratio were chosen on the development half; nothing may be
 chosen on the test half. Rivals that are not installed are left out.
 
-pip install -e '.[peers-comparison,peers-outliers,peers-changes]'; export FEWRATIO_DATA=...
+pip install -e '.[peers-comparison,peers-outliers,swings]'; export FEWRATIO_DATA=...
 python benchmarks/answers.py --only halves --jobs 2 > results/benchmarks/halves.jsonl   # 19 minutes of processor time
 python benchmarks/answers.py --only errors --draws 5 > results/benchmarks/errors.jsonl   # four minutes
 python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
 python benchmarks/answers.py --only weights > results/benchmarks/weights.jsonl            # four minutes
+python benchmarks/answers.py --only false power-of-kinds --draws 1000 --jobs 16 --seed 7   # > changes.jsonl
 python benchmarks/answers.py --only limit --draws 2000 --jobs 16            # divergence and its limit; needs no torch
 python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """

@@ -1,4 +1,4 @@
-"""Changes: annotated series beside ruptures, level and power of the test, and the time that a long series takes.
+"""Changes: annotated series beside ruptures, false changes and power by kind, and the time that a long series takes.
 
 The series are those of the Turing Change Point Dataset (van den Burg and Williams 2020) in ``everyday/tcpd`` and
 ``everyday/test/tcpd``. F1 with a
@@ -8,6 +8,7 @@ columns in units of their deviations, with its own defaults but for what is name
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +17,12 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from everyday.data import folder
 from everyday.plan import Plan
+from everyday.series import CHANGED, UNCHANGED, Make
 from fewratio import detect_changes
+from fewratio.errors import FewRatioWarning
 
 try:
     import ruptures
@@ -30,7 +32,10 @@ except ImportError:
 Array = NDArray[np.float64]
 Method = Callable[[Array], list[int]]
 Report = Callable[..., None]
-MARGIN, LEVEL = 5, 0.05
+MARGIN, NEAR, LEVEL = 5, 10, 0.05
+MODES: Mapping[str, Mapping[str, Any]] = {"segmentation": {}, "test at 0.05": {"level": LEVEL}}
+WITHOUT_TREND: Mapping[str, Mapping[str, Any]] = {"segmentation without trend": {"trend": False}}
+SWINGS: Mapping[str, Mapping[str, Any]] = {} if ruptures is None else {"swings": {"swings": "changes"}}
 
 
 def annotated(report: Report, plan: Plan, half: str) -> None:
@@ -67,6 +72,7 @@ def methods() -> dict[str, Method]:
     if ruptures is None:
         return known
     return known | {
+        "fewratio, swings": lambda series: detect_changes(series, swings="changes").points.tolist(),
         "ruptures Pelt rbf, penalty 10": peer(lambda: ruptures.Pelt("rbf"), lambda n: 10.0),
         "ruptures Pelt l2, BIC": peer(lambda: ruptures.Pelt("l2"), lambda n: 2 * np.log(n)),
         "ruptures Binseg l2, BIC": peer(lambda: ruptures.Binseg("l2"), lambda n: 2 * np.log(n)),
@@ -122,41 +128,47 @@ def overlap(first: range, second: range) -> float:
     return common / (max(first.stop, second.stop) - min(first.start, second.start))
 
 
-def level_and_power(report: Report, plan: Plan) -> None:
-    """Measure how often a change is reported in autoregressive series with a step, in deviations, at the middle."""
-    modes: Mapping[str, Mapping[str, Any]] = {
-        "segmentation": {},
-        "test at 0.05": {"level": LEVEL, "n_permutations": 99},
-    }
-    for n, share in ((200, 1), (1000, 8)):
-        n_series = -(-plan.count(2, 100) // share)
-        for coefficient in (0.0, 0.5, 0.8, 0.9):
-            for step in (0, 1, 2, 4):
-                # Power needs fewer.
-                seeds = plan.seeds(n_series if step == 0 else -(-n_series // 4))
-                for mode, options in modes.items():
-                    counts = plan.run(delayed(_n_changes)(n, coefficient, step, seed, options) for seed in seeds)
-                    report(
-                        table="level and power",
-                        mode=mode,
-                        rows=n,
-                        coefficient=coefficient,
-                        step=step,
-                        share_with_changes=float(np.mean(np.array(counts) > 0)),
-                        mean_changes=float(np.mean(counts)),
-                        series=len(seeds),
-                    )
+def false_changes(report: Report, plan: Plan) -> None:
+    """Measure how often a change is reported in series without any, by kind of noise."""
+    for kind, make in UNCHANGED.items():
+        for mode, options in {**MODES, **SWINGS}.items():
+            seeds = plan.seeds(plan.count(2, 100))
+            found = plan.run(delayed(_find)(make, seed, options) for seed in seeds)
+            counts = np.array([len(each) for each in found])
+            report(
+                table="false changes",
+                mode=mode,
+                series_of=kind,
+                share_with_changes=float((counts > 0).mean()),
+                mean_changes=float(counts.mean()),
+                series=len(seeds),
+            )
 
 
-def _n_changes(n: int, coefficient: float, step: float, seed: int, options: Mapping[str, Any]) -> int:
-    series = autoregressive(n, coefficient, step, seed)
-    return len(detect_changes(series, random_state=seed, **options).points)
+def power(report: Report, plan: Plan) -> None:
+    """Measure how often a change is found within ten rows, alone or among others, and what it is called."""
+    for kind, (make, row) in CHANGED.items():
+        for mode, options in {**MODES, **WITHOUT_TREND, **SWINGS}.items():
+            seeds = plan.seeds(plan.count(2, 100))
+            found = plan.run(delayed(_find)(make, seed, options) for seed in seeds)
+            is_near = [[abs(change["row"] - row) <= NEAR for change in each] for each in found]
+            near = [change.get("kind") for each in found for change in each if abs(change["row"] - row) <= NEAR]
+            report(
+                table="power of kinds",
+                mode=mode,
+                change=kind,
+                share_found=float(np.mean([any(each) for each in is_near])),
+                share_alone=float(np.mean([each == [True] for each in is_near])),
+                kinds={str(each): near.count(each) for each in sorted(set(near), key=str)},
+                series=len(seeds),
+            )
 
 
-def autoregressive(n: int, coefficient: float, step: float, seed: int) -> Array:
-    noise = np.random.default_rng(seed).normal(size=n + 200)
-    series = lfilter([np.sqrt(1 - coefficient**2)], [1, -coefficient], noise)[200:]
-    return np.asarray(series + step * (np.arange(n) >= n // 2))
+def _find(make: Make, seed: int, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    series = make(np.random.default_rng(seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewRatioWarning)
+        return detect_changes(series, random_state=seed, **options).changes
 
 
 def seconds(report: Report, plan: Plan) -> None:
@@ -178,4 +190,4 @@ def seconds(report: Report, plan: Plan) -> None:
 
 
 ON_HALVES = {"annotated": annotated}
-TABLES = {"autoregressive": level_and_power, "long": seconds}
+TABLES = {"false": false_changes, "power-of-kinds": power, "long": seconds}

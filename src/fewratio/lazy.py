@@ -18,6 +18,7 @@ _EXTRAS = {
     "clarabel": "kmm",
     "openpyxl": "excel",
     "faiss": "index",
+    "ruptures": "swings",
     "jinja2": "report",
     "vl_convert": "report",
     "fastapi": "web",

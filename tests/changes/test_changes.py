@@ -125,12 +125,16 @@ def test_a_far_value_does_not_hide_a_change_from_the_test():
     assert found.points.tolist() == pytest.approx([120], abs=3)
 
 
-def test_a_change_is_described_as_it_is_at_its_moment():
-    found = detect_changes(TIME / 4 + autoregressive(240, 0.0) + 6 * (TIME >= 120))
+def test_a_change_is_described_by_its_rows():
+    series = TIME / 4 + autoregressive(240, 0.0) + 6 * (TIME >= 120)
+    found = detect_changes(series)
     (change,) = found.changes
-    assert change["mean_before"] == pytest.approx(30, abs=1)
-    assert change["mean_after"] == pytest.approx(36, abs=1)
+    row = change["row"]
+    assert change["mean_before"] == pytest.approx(series[row - 20 : row].mean())
+    assert change["mean_after"] == pytest.approx(series[row : row + 20].mean())
     assert change["deviation_before"] == pytest.approx(1, abs=0.3)
+    # Lines of the segments, not one of the whole series.
+    assert np.abs(found.levels[:, 0] - series).max() < 4
 
 
 def test_one_of_many_columns_is_enough():
@@ -320,9 +324,9 @@ def test_the_result_can_be_read_stored_and_drawn():
     assert [change["row"] for change in stored["changes"]] == stored["points"]
     # A panel for each column, and one for the scores.
     first, second, scores = found.plot().spec["vconcat"]
-    assert (first["title"], second["title"], scores["title"]) == ("column 1", "column 0", "score")
+    assert (first["title"], second["title"], scores["title"]) == ("column 0", "column 1", "score")
     # The series, the level of each segment, and the changes.
-    assert [row["y"] for row in first["data"]["values"]] == pytest.approx(found.series[:, 1], abs=1e-3)
+    assert [row["y"] for row in first["data"]["values"]] == pytest.approx(found.series[:, 0], abs=1e-3)
     assert len({row["level"] for row in first["data"]["values"]}) == 1 + len(found.points)
     assert [row["x"] for row in first["layer"][-1]["data"]["values"]] == found.points.tolist()
     segmented = detect_changes(two_changes())

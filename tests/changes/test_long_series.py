@@ -29,7 +29,7 @@ def test_changes_of_level_and_spread_are_found_and_placed_among_rows(noise, opti
     noise[70_017:, 1] *= 3
     found = detect_changes(noise, **options)
     assert np.abs(found.points - [31_234, 70_017]).max() <= 15
-    assert found.series.shape == found.background.shape == (N, 2)
+    assert found.series.shape == found.levels.shape == (N, 2)
     assert found.n_near == 200
     first, second = found.changes
     assert (first["column"], second["column"]) == ("0", "1")

@@ -25,16 +25,16 @@ def dated():
 def test_the_answer_says_when_and_what(dated):
     report = dated._report(name="sales.csv")
     assert report.title == "Changes of sales.csv"
-    assert report.answer == "1 change: 2024-03-01 (sales)."
+    assert report.answer == "1 change: 2024-03-01 (level of sales)."
     assert report.facts["Rows"] == "120 rows, 2024-01-01 to 2024-04-29"
 
 
 def test_each_change_has_a_row(dated):
     (row,) = tables(dated._report())["Changes, in the order of time"].rows
     (change,) = dated.changes
-    assert row[:3] == ["2024-03-01", 60, "sales"]
-    assert [cell.value for cell in row[3:5]] == [change["mean_before"], change["mean_after"]]
-    assert row[5:8] == [change[key] for key in ("deviation_before", "deviation_after", "score")]
+    assert row[:4] == ["2024-03-01", 60, "sales", "level"]
+    assert [cell.value for cell in row[4:6]] == [change["mean_before"], change["mean_after"]]
+    assert row[6:9] == [change[key] for key in ("deviation_before", "deviation_after", "score")]
 
 
 def test_an_offset_hides_nothing():
@@ -42,7 +42,7 @@ def test_an_offset_hides_nothing():
     first = blocks(report, Chart)[0]
     assert len(set(first.data["level"])) == 2
     (row,) = tables(report)["Changes, in the order of time"].rows
-    assert row[3].text != row[4].text
+    assert row[4].text != row[5].text
 
 
 def test_the_column_that_changed_is_drawn_first_and_the_scores_last(dated):
@@ -93,7 +93,7 @@ def test_the_call_that_makes_it_again_is_told(dated):
 def test_times_within_a_day_are_in_utc():
     frame = pd.DataFrame({"when": pd.date_range("2024-01-01 08:00", periods=60, freq="min"), "v": steps(60)})
     report = detect_changes(frame, time="when")._report()
-    assert report.answer == "1 change: 2024-01-01 08:30 (v)."
+    assert report.answer == "1 change: 2024-01-01 08:30 (level of v)."
     assert blocks(report, Chart)[0].data["x"][0] == "2024-01-01T08:00:00Z"
 
 
@@ -102,6 +102,6 @@ def test_moments_are_in_the_zone_of_the_user(freq):
     when = pd.date_range("2024-01-01", periods=60, freq=freq, tz="Asia/Tokyo")
     report = detect_changes(pd.DataFrame({"when": when, "v": steps(60)}))._report()
     day = str(when[30]) if freq == "h" else str(when[30].date())
-    assert report.answer == f"1 change: {day} (v)."
+    assert report.answer == f"1 change: {day} (level of v)."
     clock = [pd.Timestamp(each).tz_localize(None) for each in blocks(report, Chart)[0].data["x"]]
     assert clock == when.tz_localize(None).tolist()

@@ -21,6 +21,8 @@ def changes(
     time: str | None,
     by: str | None,
     level: float | None,
+    trend: bool | None,
+    swings: str | None,
     window: int | None,
     permutations: int | None,
     fail_if: str | None,
@@ -59,6 +61,8 @@ def changes(
             n_permutations=permutations,
             level=level,
             time=time,
+            trend=trend is not False,
+            swings="noise" if swings is None else swings,
             random_state=request.seed,
             **request.options(*tables),
         )
@@ -109,12 +113,13 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
         yield f"changes  mean of up to {result.n_near} rows before -> after"
+    yield from (f"note     {note}" for note in result.notes)
     for change in result.changes:
         moment = "" if change["name"] is None else f" ({change['name']})"
         p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
         before, after = write_apart(change["mean_before"], change["mean_after"])
         yield (
-            f"  row {change['row']}{moment}: {change['column']} {before} -> {after} "
+            f"  row {change['row']}{moment}: {change['kind']} of {change['column']} {before} -> {after} "
             f"(deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g}), "
             f"score {change['score']:.3g}{p_value}"
         )
@@ -133,6 +138,8 @@ VERB = Verb(
         Field("level", "Test for changes: the chance to report any if there is none.", float).on_page(
             "Test at this chance of a false alarm, such as 0.05", "no test", (0.0001, 0.9999)
         ),
+        Field("trend", "Whether the level may drift without a change; --no-trend finds more steps.", bool),
+        Field("swings", "What slow swings are: noise, or changes, by ruptures. [default: noise]"),
         Field("window", "Test by the ratio of windows of so many rows before and after a moment.", int, least=1),
         declare_count("permutations", "Number of shuffled series that set the threshold of a test (199)."),
         Field(

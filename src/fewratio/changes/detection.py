@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.changes.segment_costs import rounding_variance
-from fewratio.changes.segmentation import LEAST_ROWS, Segmentation, segment, subtract_segments
+from fewratio.changes.kinds import name_changes, write_notes
+from fewratio.changes.segmentation import LEAST_ROWS, describe_nothing, segment, trace_levels
 from fewratio.changes.significance import ChangeOptions, FoundChanges, check_options, find_by_splits, find_by_windows
+from fewratio.changes.swings import find_swings
 from fewratio.changes.time_order import read_series, split_series
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
@@ -17,7 +18,7 @@ from fewratio.core.wording import write_count
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import as_raw
-from fewratio.errors import InputError
+from fewratio.errors import InputError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.report.reported import Reported, make_plain
@@ -49,6 +50,9 @@ class ChangeResult(Reported):
         Of the points, over all positions together; None of a segmentation, and where the threshold was given.
     window : int or None
         Rows of a window, where windows were compared.
+    kinds : tuple of (int, str)
+        Of each change the number of the column that changed most, and what changed in it: level, spread, slope, season,
+        or distribution if it is none of these.
     estimator : RatioEstimator or None
         What gave the scores of windows; for a `ChangeDetector` of later rows.
     row_names : sequence of str or None
@@ -64,8 +68,10 @@ class ChangeResult(Reported):
         When the rows came, as numpy dates or numbers, if a column or an index says so.
     order : ndarray of int or None
         The number of each row in the table that was given, if it was sorted by time.
-    background : ndarray of the shape of `series`
-        What was found and is no change: the season, and a trend that all segments share.
+    levels : ndarray of the shape of `series`
+        The season, with the level and perhaps slope of each segment; of a long series what is no change.
+    notes : tuple of str
+        What was guessed, and what the answer does not cover.
     settings : dict
         What `detect_changes` was told.
     """
@@ -75,6 +81,7 @@ class ChangeResult(Reported):
     threshold: float | None
     p_values: Floats | None
     window: int | None
+    kinds: tuple[tuple[int, str], ...]
     _: KW_ONLY
     estimator: RatioEstimator | None
     row_names: Sequence[str] | None
@@ -83,7 +90,8 @@ class ChangeResult(Reported):
     feature_names: tuple[str, ...]
     times: NDArray[Any] | None
     order: Numbers | None
-    background: Any
+    levels: Any
+    notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -100,29 +108,18 @@ class ChangeResult(Reported):
     def changes(self) -> list[dict[str, Any]]:
         """What changed at each point, in words of the column that changed most.
 
-        Each has the keys row, name, score, p_value, column, mean_before and mean_after: means of up to `n_near` rows
-        before and after, brought to the season and trend (`background`) of the moment of the change, so that only the
-        change tells them apart; and deviation_before and deviation_after: standard deviations about a line through the
-        rows up to the neighbouring changes, 10,000 at most.
+        Each has the keys row, name, score, p_value, column, kind (level, spread, slope, season or distribution),
+        mean_before and mean_after: means of up to `n_near` rows before and after; and deviation_before and
+        deviation_after: standard deviations about `levels` of the rows up to the neighbouring changes, 10,000 at most.
         """
         ends, found = [0, *self.points.tolist(), len(self.scores)], []
-        for number, row in enumerate(self.points.tolist()):
+        for number, (row, (column, kind)) in enumerate(zip(self.points.tolist(), self.kinds, strict=True)):
             start, stop = max(ends[number], row - _MOST_ROWS), min(ends[number + 2], row + _MOST_ROWS)
-            beside, background = self.series[start:stop], self.background[start:stop]
-            rounding = rounding_variance(beside)
-            before, after = np.split(beside - background, [row - start])
-            moment = background[max(row - start - 1, 0) : row - start + 1].mean(0)
-            means = [part.mean(0) + moment for part in (before[-self.n_near :], after[: self.n_near])]
-            deviations = [subtract_segments(part, [], 1).std(0) for part in (before, after)]
-            # Both in units of the noise: rows of the smaller spread alone would make any step infinite.
-            noise = np.maximum(np.sqrt((deviations[0] ** 2 + deviations[1] ** 2) / 2 + rounding), 1e-300)
-            moved = np.abs(means[1] - means[0]) / noise + np.abs(deviations[1] - deviations[0]) / noise
-            column = int(moved.argmax())
-            # Without what background and its removal leave of rounding.
-            digits = 9 - int(np.log10(max(np.ptp(beside[:, column]), 1e-300)))
-            (mean, deviation), (mean_after, deviation_after) = (
-                [round(float(each[side][column]), digits) for each in (means, deviations)] for side in (0, 1)
-            )
+            beside, levels = (each[start:stop][:, column] for each in (self.series, self.levels))
+            before, after = np.split(beside, [row - start])
+            deviations = [float(part.std()) for part in np.split(beside - levels, [row - start])]
+            # Without what rounding leaves.
+            digits = 9 - int(np.log10(max(np.ptp(beside), 1e-300)))
             found.append(
                 {
                     "row": row,
@@ -130,10 +127,11 @@ class ChangeResult(Reported):
                     "score": float(self.scores[row]),
                     "p_value": None if self.p_values is None else float(self.p_values[number]),
                     "column": self.feature_names[column],
-                    "mean_before": mean,
-                    "mean_after": mean_after,
-                    "deviation_before": deviation,
-                    "deviation_after": deviation_after,
+                    "kind": kind,
+                    "mean_before": round(float(before[-self.n_near :].mean()), digits),
+                    "mean_after": round(float(after[: self.n_near].mean()), digits),
+                    "deviation_before": round(deviations[0], digits),
+                    "deviation_after": round(deviations[1], digits),
                 }
             )
         return found
@@ -147,7 +145,7 @@ class ChangeResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Give all of it as plain numbers and lists; None stands for a score that is not there."""
         names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
-        known = make_plain(self, "points", "threshold", "p_values", "window", "order", "changes", "scores")
+        known = make_plain(self, "points", "threshold", "p_values", "window", "order", "changes", "notes", "scores")
         return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
 
     def plot(self) -> "Picture":
@@ -216,6 +214,8 @@ class ChangeSettings(ColumnOptions, total=False):
     window: int | None
     step: int | None
     time: str | None
+    trend: bool
+    swings: str
     random_state: int | np.random.Generator | None
 
 
@@ -238,6 +238,8 @@ def detect_changes(
     window: int | None = None,
     step: int | None = None,
     time: str | None = None,
+    trend: bool = True,
+    swings: str = "noise",
     random_state: int | np.random.Generator | None = 0,
     **columns: Unpack[ColumnOptions],
 ) -> ChangeResult | ChangesBySeries:
@@ -245,7 +247,8 @@ def detect_changes(
 
     By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
     of segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season of two periods or more,
-    or rows that depend on their predecessors are not changes. Nothing random is in it, and no level is promised.
+    or rows that depend on their predecessors are not changes. Each change is then confirmed by series of the same noise
+    without it, simulated with a seed of their own: at most one in 20 may gain as much. No level is promised.
 
     Any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` asks for a test instead: the chance
     to report any change in a series without changes is `level`. The scores of the series are compared with those of
@@ -284,6 +287,12 @@ def detect_changes(
         called a time, or numbers that rise evenly; a `FewRatioWarning` says so. `keep` names columns that are compared.
     step : int, optional
         Distance between tested windows; a fifth of a window by default. The fewer, the quicker.
+    trend : bool, default=True
+        Whether the level may drift without a change. A line explains most of a step, so a shift of one deviation in the
+        middle of 200 rows is found less often with it; pass False if you know that there is no trend.
+    swings : {"noise", "changes"}, default="noise"
+        Whether slow swings, which rows that depend on their predecessors have, are noise or changes. The latter are
+        found by the binary segmentation of ruptures, which marks what eyes mark, and much in noise that swings.
     random_state : int, numpy Generator or None, default=0
         Shuffles, and seeds an estimator that has no seed.
     **columns
@@ -308,6 +317,8 @@ def detect_changes(
     """
     options = ChangeOptions(window, n_permutations, level, threshold, step)
     settings: dict[str, Any] = {"estimator": estimator, **options._asdict(), "time": time}
+    settings |= {} if trend is True else {"trend": trend}
+    settings |= {} if swings == "noise" else {"swings": swings}
     settings |= {"random_state": random_state, **columns}
     if by is not None:
         parts = split_series(as_raw(series, "series").hold_in_memory(), by)
@@ -316,6 +327,16 @@ def detect_changes(
     uses_windows = any(value is not None for value in (window, estimator, threshold, step))
     is_test = uses_windows or level is not None or n_permutations not in (None, 0)
     check_options(options, is_test)
+    inputs.check_switch("trend", trend)
+    if swings not in ("noise", "changes"):
+        raise ParameterError(
+            f"{name_parameter('swings')} is {swings!r}; expected 'noise' or 'changes'. Pass one of them."
+        )
+    if is_test and swings == "changes":
+        raise ParameterError(
+            f"{name_parameter('swings')} is 'changes', which no test is made of. Leave it out, or leave out level, "
+            "n_permutations, window, step, threshold and estimator."
+        )
     for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
     model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)
     opened = read_series(model, series, time, columns, by_blocks=not uses_windows)
@@ -326,23 +347,32 @@ def detect_changes(
             f"{opened.argument} has {write_count(n, 'row')}; at least {LEAST_ROWS} are needed. Pass a longer series."
         )
     # With a threshold as a `ChangeDetector`, which knows no more than its windows.
-    unknown = Segmentation([], [], np.zeros_like(opened.rows), opened.rows)
     rows = opened.rows if blocks is None else blocks.features
-    found = segment(rows) if threshold is None else unknown
+    if threshold is None and swings == "noise":
+        found = segment(rows, trend=trend, may_log=blocks is None)
+    else:
+        found = describe_nothing(rows)
     # A model with sources knows rows as they come.
-    rows = rows - found.background if is_test and not model.has_sources else rows
+    compared = found.rows - found.background if not model.has_sources else rows
     if uses_windows:
-        model = inputs.in_common_units(model, rows) if threshold is None else model
-        changes: FoundChanges = find_by_windows(model, rows, found, options, for_permutations, opened.argument)
+        model = inputs.in_common_units(model, compared) if threshold is None else model
+        changes: FoundChanges = find_by_windows(model, compared, found, options, for_permutations, opened.argument)
     elif is_test:
-        changes = find_by_splits(rows, found, options, for_permutations)
+        changes = find_by_splits(compared, found, options, for_permutations)
+    elif swings == "changes":
+        changes = find_swings(rows)
     else:
         scores = np.full(len(rows), np.nan)
         scores[found.points] = found.gains
         changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
-    background = found.background[:, : opened.rows.shape[1]]
+    points = changes.points.tolist()
+    kinds = name_changes(found, points, found.degree if points == found.points else 0)
+    levels = trace_levels(found, points)[:, : opened.rows.shape[1]]
     if blocks is not None:
-        changes = blocks.locate_in_rows(changes, background)
+        kinds = [(blocks.columns[each], kind if each < levels.shape[1] else "spread") for each, kind in kinds]
+    changes = changes._replace(kinds=tuple(kinds))
+    if blocks is not None:
+        changes = blocks.locate_in_rows(changes, found.background[:, : levels.shape[1]])
     return ChangeResult(
         *changes,
         estimator=model if uses_windows else None,
@@ -352,6 +382,7 @@ def detect_changes(
         feature_names=opened.feature_names,
         times=opened.times,
         order=opened.order,
-        background=background if blocks is None else blocks.list_background(background),
+        levels=levels if blocks is None else blocks.list_background(found.background[:, : levels.shape[1]]),
+        notes=tuple(write_notes(found, opened.feature_names, is_test)),
         settings=settings,
     )

@@ -118,6 +118,11 @@ class LongSeries:
             lambda start, stop: self._read_season(start, stop) + self._spread(background, start, stop)
         )
 
+    @property
+    def columns(self) -> list[int]:
+        """The column that each of the features describes."""
+        return [*range(len(self._is_binary)), *np.flatnonzero(~self._is_binary).tolist()]
+
     def _list_held(self, compute: Callable[[int, int], Floats]) -> Any:
         rows = RowsOnDemand((len(self._numbers), int(self._is_used.sum())), compute)
         return np.asarray(rows) if isinstance(self._numbers, np.ndarray) else rows
@@ -161,7 +166,8 @@ class LongSeries:
         scores[found.points * self.size] = np.nan
         scores[rows] = found.scores[found.points[kept]]
         p_values = None if found.p_values is None else found.p_values[kept]
-        return found._replace(points=np.array(rows, dtype=np.intp), scores=scores, p_values=p_values)
+        kinds = tuple(found.kinds[number] for number in kept)
+        return found._replace(points=np.array(rows, dtype=np.intp), scores=scores, p_values=p_values, kinds=kinds)
 
     def _locate(self, points: Numbers, before: int, after: int, background: Floats) -> list[int]:
         """Return the first rows after changes that lie near each other between two others; all of these are blocks."""

@@ -42,8 +42,13 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
         facts["Guarantee"] = "Not tested. Pass `level` to test each change."
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
+    if result.notes:
+        facts["Notes"] = " ".join(result.notes)
     when = _write_when(result, result.points)
-    named = [f"{text} ({column_title(change['column'])})" for text, change in zip(when, changes, strict=True)]
+    named = [
+        f"{text} ({change['kind']} of {column_title(change['column'])})"
+        for text, change in zip(when, changes, strict=True)
+    ]
     where = "" if result.times is not None else "row "
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     answer = "No change was found."
@@ -183,14 +188,14 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
 def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) -> tuple[Floats, ...]:
     """Return mean, lowest and highest value of stretches of rows in some columns, and the level of their segments."""
     ends = [*starts[1:].tolist(), len(result.scores)]
-    mean, low, high, background = np.empty((4, len(starts), len(places)))
+    mean, low, high, levels = np.empty((4, len(starts), len(places)))
     for number, (start, stop) in enumerate(zip(starts.tolist(), ends, strict=True)):
         rows = result.series[start:stop][:, places]
         mean[number], low[number], high[number] = rows.mean(0), rows.min(0), rows.max(0)
-        background[number] = result.background[start:stop][:, places].mean(0)
+        levels[number] = result.levels[start:stop][:, places].mean(0)
     segment, sizes = np.searchsorted(result.points, starts, side="right"), np.subtract(ends, starts)
-    sums = [np.bincount(segment, sizes * column) for column in (mean - background).T]
-    level = background + (np.array(sums) / np.bincount(segment, sizes)).T[segment]
+    sums = [np.bincount(segment, sizes * column) for column in (mean - levels).T]
+    level = levels + (np.array(sums) / np.bincount(segment, sizes)).T[segment]
     return mean, low, high, level
 
 
@@ -210,12 +215,23 @@ def _series(result: Any) -> list[page.Block]:
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
     if not changes:
         return page.Text("Trends, seasons and chance explain the whole series.")
-    headings = ["when", "row", "column", "mean before", "mean after", "deviation before", "deviation after", "score"]
+    headings = [
+        "when",
+        "row",
+        "column",
+        "kind",
+        "mean before",
+        "mean after",
+        "deviation before",
+        "deviation after",
+        "score",
+    ]
     table = [
         [
             text,
             change["row"],
             change["column"],
+            change["kind"],
             *map(page.Number, means := (change["mean_before"], change["mean_after"]), write_apart(*means)),
             *(float(change[key]) for key in ("deviation_before", "deviation_after", "score")),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
@@ -223,8 +239,8 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
         for text, change in zip(when, changes, strict=True)
     ]
     note = (
-        f"The column that changed most each time. Means: of up to {result.n_near} rows before and after, at the season "
-        "and trend of the change. Deviations: standard deviations up to the neighbouring changes."
+        f"The column that changed most each time. Means: of up to {result.n_near} rows before and after. Deviations: "
+        "standard deviations about the level, up to the neighbouring changes."
     )
     has_p = changes[0]["p_value"] is not None
     return page.Table("Changes, in the order of time", headings + ["p"] * has_p, table, True, note)

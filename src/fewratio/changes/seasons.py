@@ -27,6 +27,24 @@ def find_season(series: Floats) -> Floats:
     return np.resize(average_phases(series, period), series.shape)
 
 
+def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
+    """Return the row at which the size of a season changes most, and the season with the sizes on both sides.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        With the season.
+    season : ndarray of shape (n, d)
+    """
+    margin = max(2, int(_LEAST_SHARE * len(rows)))
+    products, squares = (rows * season).cumsum(0), (season**2).cumsum(0)
+    before = products / np.maximum(squares, 1e-300)
+    after = (products[-1] - products) / np.maximum(squares[-1] - squares, 1e-300)
+    explained = (before * products + after * (products[-1] - products)).sum(1)
+    point = margin + int(explained[margin - 1 : len(rows) - margin].argmax())
+    return point, season * np.where(np.arange(len(rows))[:, None] < point, before[point - 1], after[point - 1])
+
+
 def average_phases(series: Floats, period: int) -> Floats:
     """Return the season of each column, by the number of a row within a period: what medians leave of a moving mean."""
     kernel = np.ones(period + 1 - period % 2)
@@ -79,18 +97,32 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
     n, d = series.shape
     if n <= _FINER * _LEAST_PERIODS or not d:
         return
-    step, basis = np.zeros_like(series), np.ones((n, 1))
-    points: list[int] = []
+    step, points, frequency = np.zeros_like(series), list[int](), 0.0
     for with_step in (False, True):
         if with_step:
-            step, points = _fit_step(series, basis)
+            step, points = _fit_step(series, _make_waves(n, frequency, MOST_WAVES))
         frequency = find_frequency(series - step)
         for n_waves in range(1, MOST_WAVES + 1):
-            phases = 2 * np.pi * frequency * np.arange(n)[:, None] * np.arange(1, n_waves + 1)
-            waves = np.column_stack([np.sin(phases), np.cos(phases)])
-            basis = np.column_stack([waves, np.ones(n), np.linspace(-1, 1, n)])
-            coefficients = np.linalg.lstsq(basis, series - step)[0][: 2 * n_waves]
-            yield 1 + 2 * n_waves * d, waves @ coefficients, points
+            yield 1 + 2 * n_waves * d, _fit_waves(series - step, frequency, n_waves)[0], points
+
+
+def fit_waves(series: Floats) -> Iterator[tuple[int, Floats]]:
+    """Give the number of parameters, and the season with the level, of few sine waves about a level."""
+    frequency = find_frequency(series)
+    for n_waves in range(1, MOST_WAVES + 1):
+        yield 1 + 2 * n_waves, _fit_waves(series, frequency, n_waves, 0)[1]
+
+
+def _fit_waves(series: Floats, frequency: float, n_waves: int, degree: int = 1) -> tuple[Floats, Floats]:
+    """Return waves that are fitted together with a polynomial, without it and with it."""
+    basis = _make_waves(len(series), frequency, n_waves)[:, : 2 * n_waves + 1 + degree]
+    coefficients = np.linalg.lstsq(basis, series)[0]
+    return basis[:, : 2 * n_waves] @ coefficients[: 2 * n_waves], basis @ coefficients
+
+
+def _make_waves(n: int, frequency: float, n_waves: int) -> Floats:
+    phases = 2 * np.pi * frequency * np.arange(n)[:, None] * np.arange(1, n_waves + 1)
+    return np.column_stack([np.sin(phases), np.cos(phases), np.ones(n), np.linspace(-1, 1, n)])
 
 
 def find_frequency(series: Floats) -> float:

@@ -13,6 +13,8 @@ POSITIONS = 1000
 MOST_CHANGES = 0.5
 # Rows of the running median, without which there are no isolated values.
 _RUNNING = 7
+# A value with a larger share of the rows has a chance of its own.
+_ATOM = 0.25
 # Rows on either side of a split that is tried.
 _LEAST_SPLIT = 5
 
@@ -43,6 +45,10 @@ class Cost:
 
     def __call__(self, starts: Numbers, stops: Numbers) -> Floats:
         """Return the costs of the segments from some rows to others."""
+        return self.by_column(starts, stops).sum(1)
+
+    def by_column(self, starts: Numbers, stops: Numbers) -> Floats:
+        """Return the costs of the segments in each column."""
         n = (stops - starts)[:, None].astype(float)
         middle = ((starts + stops - 1)[:, None] - self.n_rows) / 2
         if self.positions is not None:
@@ -52,7 +58,7 @@ class Cost:
         if self.degree:
             products = self.products[stops] - self.products[starts] - middle * values
             left -= products**2 / np.maximum(n * (n**2 - 1) / 12, 1)
-        return (n * np.log((np.maximum(left, 0) + self.common) / (n + PRIOR_ROWS) + self.rounding)).sum(1)
+        return n * np.log(np.maximum((np.maximum(left, 0) + self.common) / (n + PRIOR_ROWS), self.rounding))
 
 
 def tabulate_costs(cost: Cost, edges: Numbers, least: int) -> Floats:
@@ -140,13 +146,22 @@ def estimate_noise(series: Floats) -> Floats:
 
 
 def rounding_variance(series: Floats) -> Floats:
-    """Return the variance of a choice between two neighbours among the values of a column: much if they are few.
+    """Return the least variance of rows of a column: that of a choice between two neighbours among its values.
 
-    So rows that are equal because a column has few values do not seem to have no variance. A column that stays for
-    long wherever it goes has that of one such move in all rows: each of its steps is a change.
+    So rows that are equal because a column has few values do not seem to have no variance. Where one value is most
+    frequent, as no rain is, a run of it gains no more likelihood than its chance gives: of so many rows, the share of
+    that value to the power of their number. A column that stays for long wherever it goes has a quarter of the variance
+    of one such move in all rows: each of its steps is a change.
     """
-    gaps = [np.ptp(column) / max(1, len(np.unique(column)) - 1) for column in series.T]
-    return np.square(gaps) / [len(column) if _is_staircase(column) else 4 for column in series.T]
+    least = []
+    for column in series.T:
+        values, counts = np.unique(column, return_counts=True)
+        gap, share = np.ptp(column) / max(1, len(values) - 1), counts.max() / len(column)
+        if is_staircase(column):
+            least.append(gap**2 / (4 * len(column)))
+        else:
+            least.append(max(gap**2 / 4, share**2 * column.var() if share > _ATOM else 0.0))
+    return np.array(least)
 
 
 def running_median(column: Floats) -> Floats:
@@ -154,7 +169,7 @@ def running_median(column: Floats) -> Floats:
     return np.asarray(median_filter(column, _RUNNING, mode="nearest"))
 
 
-def _is_staircase(column: Floats) -> bool:
+def is_staircase(column: Floats) -> bool:
     """Return whether a column moves for more than a few rows, but no more often than it may change."""
     least = 1e-9 * np.ptp(column)
     n_moves = np.count_nonzero(np.abs(np.diff(column)) > least)

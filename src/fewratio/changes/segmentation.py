@@ -1,8 +1,10 @@
 """Cut a series into segments: a penalised search that takes trends, seasons and dependence for what they are.
 
-A segment has a level, perhaps a slope, and a spread of its own in each column. Dynamic programming over a falling
-penalty proposes segmentations, and smooth trends without changes stand beside them. Chosen is the one with the best
-penalised likelihood of its residuals, which are an autoregression: what dependence explains is not a change.
+A segment has a level, perhaps a slope, and a spread of its own in each column; or one line has kinks. Dynamic
+programming over a falling penalty proposes segmentations, and smooth trends without changes stand beside them. Chosen
+is the one with the best penalised likelihood of its residuals, which are an autoregression whose spread may swing: what
+dependence explains is not a change. Each change is then confirmed: series without it, made of the same noise, must
+rarely gain as much by a change.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,15 +12,18 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
 
-from fewratio.changes.seasons import MOST_WAVES, find_season, propose_seasons
+from fewratio.changes.noise import SHORT, Simulator, Swings, fit_autoregressions, fit_clusters, fit_swings
+from fewratio.changes.seasons import MOST_WAVES, find_season, propose_seasons, resize_season
 from fewratio.changes.segment_costs import (
     MOST_CHANGES,
     POSITIONS,
-    PRIOR_ROWS,
     Cost,
     estimate_noise,
     find_cheapest,
+    is_staircase,
     refine_points,
     rounding_variance,
     running_median,
@@ -32,7 +37,10 @@ from fewratio.progress import OnStep, progress_bar
 # and Siegmund (2007). It, the orders and the form of the model were chosen on the 15 series of the development half
 # (benchmarks/answers.py --only annotated), without a record of the search. On the test half the model does worse.
 _PRICE = 1.5
-_HIGHEST_ORDER, _HIGHEST_DEGREE = 3, 3
+_HIGHEST_DEGREE = 3
+# In place of a degree: one line with kinks.
+KINKED = -1
+_MOST_KINKS = 4
 # Values further than so many deviations from the running median are moved there.
 FAR = 5.0
 # The penalties that are tried, as multiples; they are tried twice with each degree if there may be a season.
@@ -40,6 +48,16 @@ _FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
 _STEPS = 4 * len(_FACTORS) + 2 * MOST_WAVES
 # Rows of a series.
 LEAST_ROWS = 14
+# Twice the logarithm of a Bayes factor below which evidence is weak (Kass and Raftery 1995).
+_CLOSE = 6.0
+# Changes that are fewer rows from where a season stops are the same change.
+_TOGETHER = 10
+# What a series is tried to be: without a season or with one, of levels or of slopes.
+_FORMS = 4
+# Series without a change that each change is compared with, and how many of them may gain more.
+_SIMULATED, _CHANCE = 99, 0.05
+# Positions at which these are split, and numbers of which they may be made in all.
+_TRIED, _MOST_SIMULATED = 200, 4e6
 
 
 class Segmentation(NamedTuple):
@@ -47,42 +65,38 @@ class Segmentation(NamedTuple):
 
     Attributes
     ----------
+    rows : ndarray of shape (n, d)
+        The series as it was compared: of some columns the logarithms.
+    is_log : ndarray of bool of shape (d,)
+        Of which.
     points : list of int
         Numbers of the first rows of all segments but the first.
     gains : list of float
         By how much each point raises twice the log likelihood of the two segments beside it.
+    degree : int
+        Of the polynomial in each segment; `KINKED` of lines that meet.
     background : ndarray of shape (n, d)
-        What is not a change: the season, and the trend that all segments share.
+        What is not a change: the season, and without changes the trend.
     residuals : ndarray of shape (n, d)
         The rows less the background and the segments' levels and slopes.
+    swings : list of Swings
+        How the spread of each column swings.
+    stop : int or None
+        Which of the points is a season that stops, begins or changes its size.
+    tie : int or None
+        The row of a step that explains the series about as well as a line does, whichever was chosen.
     """
 
+    rows: Floats
+    is_log: NDArray[np.bool_]
     points: list[int]
     gains: list[float]
+    degree: int
     background: Floats
     residuals: Floats
-
-
-class Autoregression(NamedTuple):
-    """An autoregression of a column of residuals, of the order with the best penalised likelihood.
-
-    Attributes
-    ----------
-    coefficients : ndarray of shape (order,)
-        Of the preceding values, the latest first.
-    innovations : ndarray
-        What they leave over, without the first rows.
-    length : float
-        Minus twice the log likelihood, and the price of the order.
-    tails : float
-        By how much heavier the tails are than those of a normal distribution, in which it is 1: as factor of the
-        variance of a variance.
-    """
-
-    coefficients: Floats
-    innovations: Floats
-    length: float
-    tails: float
+    swings: list[Swings]
+    stop: int | None = None
+    tie: int | None = None
 
 
 class _Proposal(NamedTuple):
@@ -91,38 +105,50 @@ class _Proposal(NamedTuple):
     degree: int
 
 
-def segment(rows: Floats) -> Segmentation:
+def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmentation:
     """Find the changes of level, slope and spread of a series.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
         In the order of time, without gaps.
+    trend : bool
+        Whether levels may move without a change.
+    may_log : bool
+        Whether columns may be compared by their logarithms.
     """
-    # Isolated values must not set the unit.
-    spread = _tame(rows).std(0)
-    # The spread of equal numbers may be a rounding error.
-    is_used = (np.ptp(rows, axis=0) > 0) & (spread > 0)
-    scale = np.where(is_used, spread, 1.0)
-    middle = np.array([np.median(column) for column in rows.T])
+    is_log = np.array([may_log and _is_multiplicative(column, trend) for column in rows.T], dtype=bool)
+    if is_log.any():
+        rows = rows.copy()
+        rows[:, is_log] = np.log(rows[:, is_log])
+    middle, scale, is_used = _find_units(rows)
     # In place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
     background = find_season(clean)
     # That of the rows as they are: without a season, few values become many.
     rounding = rounding_variance(_tame(clean)[:, is_used])
-    clean -= background
     with progress_bar(_STEPS, "segmenting") as report:
-        best, smooth = _find_best(_tame(clean)[:, is_used], rounding, report)
-    if smooth is not None:
-        background[:, is_used] += smooth
-        del smooth, clean
-        clean = _in_units(rows, middle, scale)
-        clean -= background
+        best, background = _search(clean, background, rounding, is_used, trend, report)
+        stop, background = _find_stop(clean, background, rounding, is_used, trend)
+        if stop is not None:
+            best, background = _search(clean, background, rounding, is_used, trend, report)
+    clean -= background
     tamed = _tame(clean)
-    gains = _compute_gains(tamed[:, is_used], rounding, best.points, best.degree)
+    used = tamed[:, is_used]
+    swings = [Swings()] * rows.shape[1]
+    points = _confirm(used, rounding, best)
+    points = sorted([*points, *_find_sparse(used, rounding, points, trend)])
+    if points != best.points:
+        degrees = {0, 1, min(best.degree, 1)} if points else range(_HIGHEST_DEGREE + 1)
+        best = min(_describe(used, rounding, points, degree) for degree in (degrees if trend else [0]))
+    found = _fit_swings(used, rounding, best.points, best.degree)
+    gains = [_sum_gains(used, rounding, span, best.degree) for span in _list_spans(best.points, len(used))]
+    for place, each in zip(np.flatnonzero(is_used), found, strict=True):
+        swings[place] = each
     # Fitted to tamed values: a far one must not move the level of its segment.
     residuals = subtract_segments(tamed, best.points, best.degree)
     residuals += clean - tamed
+    tie = _find_tie(used, rounding, best) if trend and stop is None else None
     if not best.points:
         clean -= residuals
         background += clean
@@ -130,11 +156,110 @@ def segment(rows: Floats) -> Segmentation:
         # The slope that segments share; steps between them belong to the changes.
         levelled, time = (subtract_segments(each, best.points, 0) for each in (tamed, _times(len(rows))[:, None]))
         levelled *= time
-        slope = levelled.sum(0) / (time**2).sum()
-        background += _times(len(rows))[:, None] * slope
+        background += _times(len(rows))[:, None] * (levelled.sum(0) / (time**2).sum())
     background *= scale
     residuals *= scale
-    return Segmentation(best.points, gains, background, residuals)
+    points = best.points
+    if stop is not None:
+        kept = [number for number, point in enumerate(points) if abs(point - stop[0]) > _TOGETHER]
+        both = sorted([(points[number], gains[number]) for number in kept] + [stop])
+        points, gains = [point for point, _ in both], [gain for _, gain in both]
+    season_point = None if stop is None else stop[0]
+    return Segmentation(rows, is_log, points, gains, best.degree, background, residuals, swings, season_point, tie)
+
+
+def trace_levels(found: Segmentation, points: list[int]) -> Floats:
+    """Return the level, with the slope and season, that the segments between points have in each row."""
+    levels = found.rows - found.residuals
+    for start, stop in zip([0, *points], [*points, len(levels)], strict=True):
+        # Of short segments, far values were moved too.
+        levels[start:stop] += np.median(found.residuals[start:stop], axis=0)
+    if points != found.points:
+        left = found.rows - found.background
+        levels = found.rows - subtract_segments(left, points, 0)
+    levels[:, found.is_log] = np.exp(levels[:, found.is_log])
+    return levels
+
+
+def _find_tie(series: Floats, rounding: Floats, best: _Proposal) -> int | None:
+    """Return a step that explains a series about as well as a line does, if a step or a line was chosen."""
+    if (
+        not series.shape[1]
+        or len(best.points) > 1
+        or best.degree not in (0, 1)
+        or (not best.points and not best.degree)
+    ):
+        return None
+    if (subtract_segments(series, best.points, best.degree).var(0) <= rounding).all():
+        return None
+    (point,) = best.points or _find_splits(series, rounding, 0, series.shape[1]).tolist()
+    step, line = (_describe(series, rounding, *each).length for each in (([point], 0), ([], 1)))
+    return point if abs(step - line) < _CLOSE else None
+
+
+def _search(
+    rows: Floats, background: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool, report: OnStep
+) -> tuple[_Proposal, Floats]:
+    """Return the best description of a series without its background, and this with its smooth season."""
+    best, smooth = _find_best(_tame(rows - background)[:, is_used], rounding, trend, report)
+    if smooth is not None:
+        background = background.copy()
+        background[:, is_used] += smooth
+    return best, background
+
+
+def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: bool) -> list[int]:
+    """Return changes of single columns, far from the others, which chance would not give in any of the columns."""
+    n, d = series.shape
+    if d < 2 or n < LEAST_ROWS:
+        return []
+    found: list[int] = []
+    price = change_penalty(n, 0, np.ones(1)) + 2 * np.log(d)
+    rows = _list_splits(n, 3)
+    cost = Cost(series, estimate_noise(series), 0, rounding)
+    sides = cost.by_column(np.zeros_like(rows), rows) + cost.by_column(rows, np.full_like(rows, n))
+    gains = _compute_gains(series, rounding, rows[sides.argmin(0)], 0)
+    for column in np.flatnonzero(gains > price):
+        alone, floor = series[:, [column]], rounding[[column]]
+        best = _choose(alone, floor, _propose(alone, floor, trend, lambda: None))
+        for point in _confirm(alone, floor, best, d):
+            if all(abs(point - other) > _TOGETHER for other in [*points, *found]):
+                found.append(point)
+    return found
+
+
+def _find_stop(
+    rows: Floats, season: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool
+) -> tuple[tuple[int, float] | None, Floats]:
+    """Return where a season stops, begins or changes its size, what that gains, and the season as it is then."""
+    if not season.any() or len(rows) < SHORT:
+        return None, season
+    point, resized = resize_season(rows, season)
+    lengths = []
+    for each in (season, resized):
+        left = _tame(rows - each)[:, is_used]
+        described = [*_describe_as(left, rounding, [], trend), *_describe_as(left, rounding, [point], trend)]
+        lengths.append(min(described).length)
+    gain = lengths[0] - lengths[1]
+    # A moment, and a size in each column.
+    if gain <= change_penalty(len(rows), 0, np.ones(int(is_used.sum()))):
+        return None, season
+    return (point, float(gain)), resized
+
+
+def describe_nothing(rows: Floats) -> Segmentation:
+    """Return one segment, of which nothing is known."""
+    nothing, n_columns = np.zeros_like(rows), rows.shape[1]
+    return Segmentation(rows, np.zeros(n_columns, bool), [], [], 0, nothing, rows, [Swings()] * n_columns)
+
+
+def _find_units(rows: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return the middle and unit of each column, and whether it varies."""
+    # Isolated values must not set the unit.
+    spread = _tame(rows).std(0)
+    # The spread of equal numbers may be a rounding error.
+    is_used = (np.ptp(rows, axis=0) > 0) & (spread > 0)
+    return np.array([np.median(column) for column in rows.T]), np.where(is_used, spread, 1.0), is_used
 
 
 def _in_units(rows: Floats, middle: Floats, scale: Floats) -> Floats:
@@ -143,9 +268,32 @@ def _in_units(rows: Floats, middle: Floats, scale: Floats) -> Floats:
     return result
 
 
+def _is_multiplicative(column: Floats, trend: bool) -> bool:
+    """Return whether the logarithms of a column have the better likelihood, as densities of the column itself."""
+    if column.min() <= 0 or np.ptp(column) == 0 or len(column) < LEAST_ROWS:
+        return False
+    lengths = []
+    for values, jacobian in ((column, 0.0), (np.log(column), 2 * np.log(column).sum())):
+        rows = values[:, None]
+        middle, scale, is_used = _find_units(rows)
+        if not is_used.all():
+            return False
+        clean = _in_units(rows, middle, scale)
+        rounding = rounding_variance(_tame(clean))
+        clean -= find_season(clean)
+        length = min(_describe_as(_tame(clean), rounding, [], trend)).length
+        lengths.append(length + 2 * len(rows) * np.log(scale[0]) + jacobian)
+    return lengths[1] + _PRICE * np.log(len(column)) < lengths[0]
+
+
 def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Floats:
-    """Return what polynomials of a degree leave over, one in each segment of each column."""
+    """Return what polynomials of a degree leave over, one in each segment of each column; or one line with kinks."""
     result = np.empty_like(series)
+    if degree == KINKED:
+        time = np.arange(len(series), dtype=np.float64)
+        hinges = np.maximum(time[:, None] - np.array(points, dtype=np.float64) + 1, 0)
+        basis, _ = np.linalg.qr(np.column_stack([np.ones_like(time), time, hinges]))
+        return series - basis @ (basis.T @ series)
     for start, stop in zip([0, *points], [*points, len(series)], strict=True):
         basis, _ = np.linalg.qr(np.polynomial.legendre.legvander(_times(stop - start), min(degree, stop - start - 1)))
         np.matmul(basis, basis.T @ series[start:stop], out=result[start:stop])
@@ -153,68 +301,52 @@ def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Flo
     return result
 
 
-def fit_autoregression(residuals: Floats, rounding: float, groups: Numbers) -> Autoregression:
-    """Fit autoregressions of all orders to a column, and choose one.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n,)
-    rounding : float
-        Added to all variances.
-    groups : ndarray of shape (n,)
-        The number of each row's segment; each has its own variance of innovations.
-    """
-    n, highest = len(residuals), min(_HIGHEST_ORDER, len(residuals) // 10)
-    values, groups = residuals[highest:], groups[highest:]
-    before = np.column_stack(
-        [residuals[highest - lag : n - lag] for lag in range(1, highest + 1)] or [values[:, None][:, :0]]
-    )
-    sizes = np.bincount(groups)
-    moments, products = before.T @ before, before.T @ values
-    found = []
-    for order in range(highest + 1):
-        coefficients = np.asarray(np.linalg.lstsq(moments[:order, :order], products[:order])[0], dtype=np.float64)
-        innovations = values - before[:, :order] @ coefficients
-        sums = np.bincount(groups, innovations**2, len(sizes))
-        common = sums.sum() / len(values) + 1e-12
-        variances = (sums + PRIOR_ROWS * common) / (sizes + PRIOR_ROWS) + rounding
-        squares = innovations**2 / variances[groups]
-        # What the variances have of rounding does not vary.
-        tails = squares.var() / 2 if common > 1e-12 else 1.0
-        length = order * np.log(n) + (sizes * np.log(variances)).sum()
-        found.append(Autoregression(coefficients, innovations, float(length), max(1.0, float(tails))))
-    return min(found, key=lambda each: each.length)
-
-
-def _find_best(series: Floats, rounding: Floats, report: OnStep) -> tuple[_Proposal, Floats | None]:
+def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) -> tuple[_Proposal, Floats | None]:
     """Return the best description of a series, and the smooth season without which it is described, if any."""
     steps = count(1)
-    best = min(_propose(series, rounding, lambda: report(next(steps), None)))
+    best = _choose(series, rounding, _propose(series, rounding, trend, lambda: report(next(steps), None)))
     chosen: tuple[float, float, Floats] | None = None
+    has_steps = [is_staircase(column) for column in series.T]
     for n_parameters, season, points in propose_seasons(series):
+        # Waves would fill steps without noise.
+        season[:, has_steps] = 0
         price = _PRICE * np.log(len(series)) * n_parameters
-        with_it, without = (min(_describe_as(each, rounding, points)).length for each in (series - season, series))
+        with_it, without = (
+            min(_describe_as(each, rounding, points, trend)).length for each in (series - season, series)
+        )
         if with_it + price < min(without, np.inf if chosen is None else chosen[0]):
             chosen = with_it + price, price, season
         report(next(steps), None)
     # The search takes long: it is made again at most once.
     if chosen is not None:
         _, price, season = chosen
-        other = min(_propose(series - season, rounding, lambda: report(next(steps), None)))
+        others = _propose(series - season, rounding, trend, lambda: report(next(steps), None))
+        other = _choose(series - season, rounding, others)
         if other.length + price < best.length:
             return other._replace(length=other.length + price), season
     return best, None
 
 
-def _propose(series: Floats, rounding: Floats, report: Callable[[], None]) -> Iterator[_Proposal]:
+def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) -> _Proposal:
+    """Return the best description; the spread may swing in the best one with changes and the best without."""
+    known = sorted(proposals)
+    finalists = [next((each for each in known if bool(each.points) == changes), None) for changes in (False, True)]
+    return min(
+        each._replace(length=each.length - sum(swing.saved for swing in _fit_swings(series, rounding, *each[1:])))
+        for each in finalists
+        if each is not None
+    )
+
+
+def _propose(series: Floats, rounding: Floats, trend: bool, report: Callable[[], None]) -> Iterator[_Proposal]:
     """Describe a series without changes but a smooth trend, and with changes of level or of level and slope."""
     n, d = series.shape
     if n < LEAST_ROWS or not d:
         yield _Proposal(0.0, [], 0)
         return
-    yield from _describe_as(series, rounding, [])
+    yield from _describe_as(series, rounding, [], trend)
     edges, common = np.unique(np.linspace(0, n, min(n, POSITIONS) + 1).astype(np.intp)), estimate_noise(series)
-    for degree in (0, 1):
+    for degree in (0, 1) if trend else (0,):
         table = tabulate_costs(Cost(series, common, degree, rounding, edges), edges, least=3 + 2 * degree)
         seen: set[tuple[int, ...]] = {()}
         for factor in _FACTORS:
@@ -228,23 +360,57 @@ def _propose(series: Floats, rounding: Floats, report: Callable[[], None]) -> It
                 cost = Cost(series, common, degree, rounding, nearby[(nearby >= 0) & (nearby <= n)])
                 yield _describe(series, rounding, refine_points(cost, points.tolist(), reach), degree)
             report()
+    knots: list[int] = []
+    while trend and len(knots) < min(_MOST_KINKS, MOST_CHANGES * np.sqrt(n)):
+        knots = sorted([*knots, _find_kink(series, knots)])
+        for knot in knots[:]:
+            others = [each for each in knots if each != knot]
+            knots = sorted([*others, _find_kink(series, others)])
+        yield _describe(series, rounding, knots, KINKED)
 
 
-def _describe_as(series: Floats, rounding: Floats, points: list[int]) -> list[_Proposal]:
+def _find_kink(series: Floats, knots: list[int]) -> int:
+    """Return the row at which one more kink explains most."""
+    n, time = len(series), np.arange(len(series), dtype=np.float64)
+    rows = _list_splits(n, 5)
+    hinges = np.maximum(time[:, None] - rows + 1, 0)
+    left, beside = (subtract_segments(each, knots, KINKED) for each in (series, hinges))
+    size = (beside**2).sum(0)
+    gains = np.where(size > 1e-9 * n, ((beside.T @ left) ** 2).sum(1) / np.maximum(size, 1e-9 * n), -1.0)
+    return int(rows[gains.argmax()])
+
+
+def _list_splits(n: int, least: int) -> Numbers:
+    """Return rows at which a series is split, so many of each part at least."""
+    least = min(least, (n - 1) // 2)
+    return np.unique(np.linspace(least, n - least, min(n - 2 * least + 1, _TRIED)).astype(np.intp))
+
+
+def _describe_as(series: Floats, rounding: Floats, points: list[int], trend: bool = True) -> list[_Proposal]:
     """Describe a series with given changes, or without any but a smooth trend."""
-    degrees = range(2 if points else _HIGHEST_DEGREE + 1)
+    degrees = range(2 if points else _HIGHEST_DEGREE + 1) if trend else range(1)
     return [_describe(series, rounding, points, degree) for degree in degrees]
 
 
 def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) -> _Proposal:
     """Return how long a description of the series by segments is: smaller is better."""
-    groups = np.zeros(len(series), dtype=np.intp)
-    groups[points] = 1
-    residuals, groups = subtract_segments(series, points, degree), groups.cumsum()
-    fits = [fit_autoregression(*column, groups) for column in zip(residuals.T, rounding, strict=True)]
-    penalty = change_penalty(len(series), degree, np.array([fit.tails for fit in fits])) * len(points)
-    trend = _PRICE * np.log(len(series)) * degree * len(fits)
-    return _Proposal(sum(fit.length for fit in fits) + penalty + trend, points, degree)
+    n, is_kinked = len(series), degree == KINKED
+    price = _PRICE * np.log(n)
+    fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if is_kinked else points)
+    # A kink has a moment and a slope.
+    penalty = change_penalty(n, 0 if is_kinked else degree, np.ones_like(fits.tails) if is_kinked else fits.tails)
+    total = fits.lengths.sum() + penalty * len(points) + price * abs(degree) * series.shape[1]
+    return _Proposal(float(total), points, degree)
+
+
+def _fit_swings(series: Floats, rounding: Floats, points: list[int], degree: int) -> list[Swings]:
+    """Say how the spread of each column swings within segments."""
+    fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if degree == KINKED else points)
+    n_lost = len(series) - len(fits.innovations)
+    return [
+        each if each.season is None else each._replace(season=np.pad(each.season, (n_lost, 0), "edge"))
+        for each in fit_swings(fits.standardised)
+    ]
 
 
 def change_penalty(n: int, degree: int, tails: Floats) -> float:
@@ -259,20 +425,110 @@ def change_penalty(n: int, degree: int, tails: Floats) -> float:
     return float(price + more + 2 * np.sqrt(more * price / 2))
 
 
-def _compute_gains(series: Floats, rounding: Floats, points: list[int], degree: int) -> list[float]:
-    """Return by how much each change, but for its penalty, shortens the description of the two segments beside it."""
-    gains = []
-    for start, point, stop in zip([0, *points], points, [*points[1:], len(series)], strict=False):
-        rows = series[start:stop]
-        groups = (np.arange(stop - start) >= point - start).astype(np.intp)
-        one, two = (
-            sum(fit_autoregression(*column, group).length for column in zip(left.T, rounding, strict=True))
-            for left, group in (
-                (subtract_segments(rows, [], degree), np.zeros_like(groups)),
-                (subtract_segments(rows, [point - start], degree), groups),
-            )
-        )
-        gains.append(float(one - two))
+def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: int = 1) -> list[int]:
+    """Leave out changes, the least one first, that noise explains; return the others."""
+    points, degree = proposal.points, proposal.degree
+    swings = _fit_swings(series, rounding, points, degree) if points else []
+    known = dict[tuple[int, int, int], bool]()
+    while True:
+        spans = _list_spans(points, len(series))
+        for span in sorted(spans, key=lambda each: _sum_gains(series, rounding, each, degree)):
+            if span not in known:
+                known[span] = _is_change(series, rounding, span, degree, swings, n_searches)
+            if not known[span]:
+                points = [point for point in points if point != span[1]]
+                break
+        else:
+            return points
+
+
+def _list_spans(points: list[int], n: int) -> list[tuple[int, int, int]]:
+    """Return each change between its neighbours."""
+    return list(zip([0, *points], points, [*points[1:], n], strict=False))
+
+
+def _sum_gains(series: Floats, rounding: Floats, span: tuple[int, int, int], degree: int) -> float:
+    """Return by how much a change, but for its penalty, shortens the description of the two segments beside it."""
+    start, point, stop = span
+    gains = _compute_gains(series[start:stop], rounding, point - start, degree)
+    return max(0.0, float(gains.sum()), float(gains.max(initial=0.0)))
+
+
+def _is_change(
+    series: Floats,
+    rounding: Floats,
+    span: tuple[int, int, int],
+    degree: int,
+    swings: list[Swings],
+    n_searches: int,
+) -> bool:
+    """Return whether series without a change, of the same noise, rarely gain as much by one."""
+    start, point, stop = span
+    rows, d = series[start:stop], series.shape[1]
+    residuals = subtract_segments(rows, [], _null_degree(degree))
+    # A step where there is no noise.
+    moved = np.abs(series[min(point + 1, stop - 1)] - series[max(point - 2, start)]) > 1e-9 * np.ptp(rows, axis=0)
+    if any(is_staircase(column) for column in rows[:, moved].T):
+        return True
+    local = _fit_swings(rows, rounding, [], _null_degree(degree))
+    for number, each in enumerate(swings):
+        if each.season is not None:
+            local[number] = each._replace(season=each.season[start:stop])
+    clusters = any(each.reaction for each in local)
+    simulator = Simulator(residuals, local)
+    n_series = int(np.clip(_MOST_SIMULATED / rows.size, 39, _SIMULATED))
+    noise = simulator.draw(n_series, np.random.default_rng(0))
+    simulated = ((rows - residuals)[:, :, None] + noise).reshape(len(rows), -1)
+    many, highest = np.repeat(rounding, n_series), np.full(n_series, -np.inf)
+    by_column = zip(simulator.filters, np.moveaxis(noise, 1, 0), strict=True)
+    whitened = np.column_stack([lfilter(weights, [1.0], each, axis=0) for weights, each in by_column])
+    for scanned in (simulated, whitened):
+        places = np.tile(_find_splits(scanned, many, degree, d), d)
+        gains = _compute_gains(simulated, many, places, degree, clusters)
+        highest = np.maximum(highest, gains.reshape(d, n_series).sum(0))
+    observed = _compute_gains(rows, rounding, point - start, degree, clusters).sum()
+    # Of few rows, each of the levels, slopes and seasons that are tried leaves much less noise than there is.
+    chance = _CHANCE / n_searches / (_FORMS if len(series) < SHORT else 1)
+    if chance * (n_series + 1) >= 1:
+        return bool(1 + np.sum(highest >= observed) <= chance * (n_series + 1))
+    # The law of the largest of many.
+    unit = np.sqrt(6) / np.pi * highest.std()
+    return bool(-np.expm1(-np.exp(-(observed - highest.mean()) / unit - np.euler_gamma)) <= chance)
+
+
+def _null_degree(degree: int) -> int:
+    """Return the degree of what a change is compared with: kinks with a smooth curve."""
+    return _HIGHEST_DEGREE if degree == KINKED else degree
+
+
+def _find_splits(series: Floats, rounding: Floats, degree: int, d: int) -> Numbers:
+    """Return the best rows to split each of many series of d columns; these are given column by column."""
+    n = len(series)
+    if degree == KINKED:
+        by_series = np.moveaxis(series.reshape(n, d, -1), 2, 0)
+        return np.array([_find_kink(each, []) for each in by_series])
+    rows = _list_splits(n, 3 + 2 * degree)
+    cost = Cost(series, estimate_noise(series), degree, rounding)
+    sides = cost.by_column(np.zeros_like(rows), rows) + cost.by_column(rows, np.full_like(rows, n))
+    return rows[sides.reshape(len(rows), d, -1).sum(1).argmin(0)]
+
+
+def _compute_gains(
+    series: Floats, rounding: Floats, places: int | Numbers, degree: int, clusters: bool = False
+) -> Floats:
+    """Return by how much a change in each column at its place, but for its penalty, shortens the description.
+
+    With `clusters` the spread may react to the rows before.
+    """
+    places = np.broadcast_to(places, series.shape[1])
+    left = np.empty_like(series)
+    for place in np.unique(places):
+        left[:, places == place] = subtract_segments(series[:, places == place], [int(place)], degree)
+    without = fit_autoregressions(subtract_segments(series, [], _null_degree(degree)), rounding, [])
+    with_it = fit_autoregressions(left, rounding, [] if degree == KINKED else places[None])
+    gains = without.lengths - with_it.lengths
+    if clusters:
+        gains += fit_clusters(with_it.standardised)[0] - fit_clusters(without.standardised)[0]
     return gains
 
 

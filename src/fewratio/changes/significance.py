@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.signal import lfilter
 
+from fewratio.changes.noise import Simulator
 from fewratio.changes.segment_costs import SplitGains
-from fewratio.changes.segmentation import FAR, Segmentation, fit_autoregression
+from fewratio.changes.segmentation import FAR, Segmentation
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import clip_far
 from fewratio.core.wording import write_count
@@ -20,10 +20,9 @@ from fewratio.testing.permutations import ROUNDING, compute_divergences
 _LEVEL, _N_PERMUTATIONS = 0.01, 199
 # Rows of a window that are compared, evenly spaced ones of longer windows: the work grows with their third power.
 _MOST_COMPARED = 50
-_BURN_IN = 200
 _NO_NOISE = 1e-9
-# Coefficients whose series would not stay finite are shrunk until it does.
-_LARGEST_ROOT = 0.99
+# Numbers of which simulated series are made at once.
+_AT_ONCE = 200_000
 
 Score = Callable[[Floats], float]
 
@@ -46,6 +45,7 @@ class FoundChanges(NamedTuple):
     threshold: float | None = None
     p_values: Floats | None = None
     window: int | None = None
+    kinds: tuple[tuple[int, str], ...] = ()
 
 
 def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator) -> FoundChanges:
@@ -186,26 +186,14 @@ def _simulate_unchanged(rows: Floats, found: Segmentation, rng: np.random.Genera
     The rows are shuffled if they do not depend on each other, else the innovations of an autoregression of what changes
     and background leave over (a sieve bootstrap, Bühlmann 1997).
     """
-    scale = np.where(found.residuals.std(0) > 0, found.residuals.std(0), 1.0)
-    groups = np.zeros(len(rows), dtype=np.intp)
-    fits = [fit_autoregression(column, 0.0, groups) for column in (found.residuals / scale).T]
-    if not any(len(fit.coefficients) for fit in fits):
+    simulator = Simulator(found.residuals, found.swings)
+    if simulator.is_exchangeable:
         while True:
             yield rows[rng.permutation(len(rows))]
     rest = (rows - found.residuals).mean(0)
-    innovations = np.column_stack([fit.innovations - fit.innovations.mean() for fit in fits]) * scale
-    filters = [np.concatenate([[1.0], -_stabilise(fit.coefficients)]) for fit in fits]
     while True:
-        drawn = np.resize(rng.permutation(len(innovations)), len(rows) + _BURN_IN)
-        noise = [lfilter([1.0], weights, column) for weights, column in zip(filters, innovations[drawn].T, strict=True)]
-        yield rest + np.column_stack(noise)[_BURN_IN:]
-
-
-def _stabilise(coefficients: Floats) -> Floats:
-    """Shrink the coefficients of an autoregression that grows without bound."""
-    roots = np.abs(np.roots([1.0, *-coefficients]))
-    shrinkage = min(1.0, _LARGEST_ROOT / roots.max()) if roots.any() else 1.0
-    return coefficients * shrinkage ** np.arange(1, len(coefficients) + 1)
+        for noise in np.moveaxis(simulator.draw(max(1, _AT_ONCE // rows.size), rng), 2, 0):
+            yield rest + noise
 
 
 def _limit(highest: Floats, options: ChangeOptions) -> float:

@@ -1,0 +1,62 @@
+"""What changed at a moment: which column, and its level, spread, slope or season."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fewratio.changes.segment_costs import rounding_variance
+from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments
+from fewratio.core.shapes import Floats
+
+
+def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tuple[int, str]]:
+    """Return the number of the column that changed most at each point, and the kind of its change.
+
+    The kind is what raises the likelihood most: level, spread or slope; distribution if none raises it much.
+    """
+    rows, least = found.rows - found.background, rounding_variance(found.rows) + 1e-18 * np.ptp(found.rows, axis=0) ** 2
+    ends, named = [0, *points, len(rows)], []
+    for start, point, stop in zip(ends, ends[1:-1], ends[2:], strict=False):
+        part, place, n = rows[start:stop], point - start, stop - start
+
+        def lengthen(left: Floats) -> Floats:
+            return len(left) * np.log(np.maximum((left**2).mean(0), least + 1e-300))
+
+        without = subtract_segments(part, [], min(abs(degree), 1))
+        last = subtract_segments(part, [place], degree)
+        gains = {"slope": np.zeros(rows.shape[1])}
+        if degree == KINKED:
+            gains["slope"] = lengthen(without) - lengthen(last)
+        elif degree:
+            step = subtract_segments((np.arange(n) >= place)[:, None].astype(float), [], 1)
+            parallel = without - step * ((step * without).sum(0) / max(float((step**2).sum()), 1e-300))
+            gains["level"] = lengthen(without) - lengthen(parallel)
+            gains["slope"] = lengthen(parallel) - lengthen(last)
+        else:
+            gains["level"] = lengthen(without) - lengthen(last)
+        if degree != KINKED:
+            gains["spread"] = lengthen(last) - lengthen(last[:place]) - lengthen(last[place:])
+        column = int(np.sum(list(gains.values()), axis=0).argmax())
+        kind = max(gains, key=lambda each: gains[each][column])
+        kind = kind if gains[kind][column] > 2 * np.log(n) else "distribution"
+        named.append((column, "season" if point == found.stop else kind))
+    return named
+
+
+def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> list[str]:
+    """Say what was guessed of the columns, and what the answer does not cover."""
+    notes = []
+    for name, is_log, swings in zip(names, found.is_log, found.swings, strict=False):
+        if is_log:
+            notes.append(f"{name}: logarithms are compared, as rows differ by factors rather than by steps.")
+        if swings.reaction:
+            limit = " The level of the test is approximate." if is_test else ""
+            notes.append(f"{name}: calm and wild stretches alternate by themselves; these are no changes.{limit}")
+        elif swings.season is not None:
+            notes.append(f"{name}: the spread has a season, which is no change.")
+    if found.tie is not None:
+        notes.append(
+            f"A step at row {found.tie} and a line explain the rows about equally well. If there is no trend, pass "
+            "trend=False."
+        )
+    return notes

@@ -1,0 +1,121 @@
+"""Kinds of noise that are no changes, and kinds of change that are named as what they are."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from fewratio import detect_changes
+from fewratio.changes.noise import _cluster, fit_autoregressions, fit_swings
+from fewratio.errors import MissingPackageError, ParameterError
+
+N = 200
+TIME = np.arange(N)
+
+
+def garch(rng):
+    noise, variance = rng.normal(size=3 * N), 1.0
+    for row, each in enumerate(noise):
+        noise[row] = each * np.sqrt(variance)
+        variance = 0.05 + 0.15 * noise[row] ** 2 + 0.8 * variance
+    return noise
+
+
+NOISE = {
+    "growth": lambda rng: np.exp(0.015 * TIME + 0.1 * rng.normal(size=N)),
+    "rain": lambda rng: np.where(rng.random(N) < 0.2, rng.gamma(0.7, 8, N), 0.0),
+    "season of the spread": lambda rng: (1 + 0.8 * np.sin(2 * np.pi * TIME / 40)) * rng.normal(size=N),
+    "few rows": lambda rng: rng.normal(size=20),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", NOISE)
+def test_noise_is_no_change(kind):
+    found = [detect_changes(NOISE[kind](np.random.default_rng(seed))) for seed in range(100, 108)]
+    assert sum(len(each.points) > 0 for each in found) <= 1
+    assert all((each.scores[each.points] >= 0).all() for each in found)
+
+
+def test_growth_is_compared_by_logarithms():
+    found = detect_changes(NOISE["growth"](np.random.default_rng(0)))
+    assert found.points.tolist() == []
+    assert found.notes[0].startswith("0: logarithms are compared")
+    # Through the data: in their own unit.
+    assert found.levels.min() > 0
+
+
+def test_a_spread_that_swings_is_noted():
+    rows = garch(np.random.default_rng(1))
+    (found,) = fit_swings(fit_autoregressions(rows[:, None], np.zeros(1), []).standardised)
+    assert found.saved > 0
+    assert found.persistence > 0.8
+    assert any("calm and wild" in note for note in detect_changes(rows).notes)
+    (calm,) = fit_swings(np.random.default_rng(0).normal(size=(600, 1)))
+    assert calm.saved == 0
+
+
+def test_the_variance_is_that_of_the_recursion():
+    squares, variance, expected = np.random.default_rng(0).normal(size=30) ** 2, 1.0, []
+    for square in [1.0, *squares[:-1]]:
+        variance = 0.05 + 0.15 * square + 0.8 * variance
+        expected.append(variance)
+    np.testing.assert_allclose(_cluster(squares, 0.15, 0.95), expected)
+
+
+def test_autoregressions_are_those_of_each_column():
+    rng = np.random.default_rng(0)
+    rows, least, points = rng.normal(size=(80, 3)).cumsum(0), np.full(3, 1e-6), [30, 50]
+    together = fit_autoregressions(rows, least, points)
+    for column in range(3):
+        alone = fit_autoregressions(rows[:, [column]], least[:1], np.array(points)[:, None])
+        np.testing.assert_allclose(alone.lengths, together.lengths[[column]])
+        np.testing.assert_allclose(alone.innovations, together.innovations[:, [column]])
+        np.testing.assert_allclose(alone.tails, together.tails[[column]])
+
+
+CHANGES = {
+    "level": lambda noise: noise + 2 * (TIME >= 100),
+    "spread": lambda noise: noise * np.where(TIME < 100, 1, 3),
+    "slope": lambda noise: noise + 0.2 * np.maximum(TIME - 100, 0),
+    "season": lambda noise: 0.5 * noise + 3 * np.sin(2 * np.pi * TIME / 20) * (TIME < 100),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_is_named_as_what_it_is(kind):
+    (change,) = detect_changes(CHANGES[kind](np.random.default_rng(5).normal(size=N))).changes
+    assert change["row"] == pytest.approx(100, abs=8)
+    assert change["kind"] == kind
+
+
+def test_other_columns_hide_no_clear_change():
+    rng = np.random.default_rng(0)
+    series = rng.normal(size=(100, 11))
+    series[28:, 4] -= 1.9
+    (change,) = detect_changes(series).changes
+    assert (change["row"], change["column"]) == (pytest.approx(28, abs=3), "4")
+
+
+def test_a_step_that_a_line_explains_too_is_noted_and_found_without_a_trend():
+    series = np.random.default_rng(5).normal(size=60) + 1.2 * (np.arange(60) >= 30)
+    found = detect_changes(series)
+    assert found.points.tolist() == []
+    assert any("trend=False" in note for note in found.notes)
+    assert detect_changes(series, trend=False).points.tolist() == pytest.approx([30], abs=5)
+
+
+def test_swings_may_be_changes():
+    pytest.importorskip("ruptures")
+    slow = np.convolve(np.random.default_rng(0).normal(size=215), np.ones(16) / 4, mode="valid")
+    assert len(detect_changes(slow, swings="changes").points) > len(detect_changes(slow).points)
+    with pytest.raises(ParameterError, match="no test is made of"):
+        detect_changes(slow, swings="changes", level=0.05)
+    with pytest.raises(ParameterError, match="expected 'noise' or 'changes'"):
+        detect_changes(slow, swings="slow")
+
+
+def test_swings_need_ruptures(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ruptures", None)
+    with pytest.raises(MissingPackageError, match=r"fewratio\[swings\]"):
+        detect_changes(np.arange(40.0) % 7, swings="changes")
