@@ -38,6 +38,15 @@ def _unused(n: NDArray[np.int64]) -> Floats:
     return 1 / (1 + np.log1p(n) / _CALM)
 
 
+def _log(values: Floats) -> Floats:
+    return np.where(values > 0, np.log(np.maximum(values, np.finfo(np.float64).tiny)), NOTHING)
+
+
+def _log_sum(logarithms: Floats) -> Floats:
+    largest = logarithms.max(-1, keepdims=True)
+    return np.log(np.exp(logarithms - largest).sum(-1)) + largest[..., 0]
+
+
 class RankBets:
     """What the bets on the ranks of each score have won.
 
@@ -100,13 +109,15 @@ class RankBets:
         earlier = np.concatenate([np.zeros((1, *gains.shape[1:])), gains[:-1]])
         n_bet = self.n_bet + has.cumsum(0)
         put_in = np.where(has, share_of_start(n_bet - has) - np.log(_N_BETS), NOTHING)[..., None] - earlier
-        moments = np.log(np.arange(first, first + n_rows) + 1.0)[:, None, None]
-        entries = np.stack([put_in, put_in + moments, put_in + 2 * moments])
-        entries[:, 0] = np.logaddexp(entries[:, 0], self.wealth)
-        wealth = np.logaddexp.accumulate(entries, axis=1) + gains
-        self.wealth, self.n_bet = wealth[:, -1], n_bet[-1]
+        # Sums of parts of the largest: a part too small for a float counts as nothing, which is never too much.
+        largest = np.maximum(put_in.max(0), self.wealth[0])
+        parts, before = np.exp(put_in - largest), np.exp(self.wealth - largest)
+        moments = np.arange(first + 1.0, first + n_rows + 1)[:, None, None]
+        wealth = _log(before[0] + parts.cumsum(0)) + largest + gains
+        sums = [(parts * moments**power).sum(0) for power in (0, 1, 2)]
+        self.wealth, self.n_bet = _log(before + np.stack(sums)) + largest + gains[-1], n_bet[-1]
         np.add.at(self.counts, (np.broadcast_to(scores, bins.shape)[has], bins[has]), 1)
-        return rank, np.logaddexp(np.log(_unused(n_bet)), np.logaddexp.reduce(wealth[0], axis=2))
+        return rank, np.logaddexp(np.log(_unused(n_bet)), _log_sum(wealth))
 
     def _bet_on_cells(
         self, ranks: Floats, n_known: NDArray[np.int64], has: NDArray[np.bool_]
@@ -135,11 +146,11 @@ class RankBets:
     @property
     def evidence(self) -> Floats:
         """The logarithm of the wealth by each score, with what is not bet yet: 0 at the start."""
-        return np.logaddexp(np.log(_unused(self.n_bet)), np.logaddexp.reduce(self.wealth[0], axis=1))
+        return np.logaddexp(np.log(_unused(self.n_bet)), _log_sum(self.wealth[0]))
 
     def find_start(self, score: int) -> tuple[float, float]:
         """Give the mean and the deviation of the row at which the wealth of a score was put in."""
-        total, first, second = np.logaddexp.reduce(self.wealth[:, score], axis=1)
+        total, first, second = _log_sum(self.wealth[:, score])
         mean = np.exp(first - total)
         return mean - 1, np.sqrt(max(np.exp(second - total) - mean**2, 0.0))
 
