@@ -99,6 +99,21 @@ def large_files():
     return grid(["command", "rows", "the table", "memory beyond", "processor time"], lines)
 
 
+def monitor_delays():
+    """Rows from a change to the alarm."""
+    cells = (200, 5), (2000, 30)
+    methods = {"fewratio": "fewratio", "page-hinkley": "Page-Hinkley", "adwin": "ADWIN", "naive": "p < 0.01"}
+    found = [
+        {(each["method"], each["change"]): each for each in records("monitor", what="delay", reference=n, columns=d)}
+        for n, d in cells
+    ]
+    lines = []
+    for change in dict.fromkeys(change for each in found for _, change in each):
+        medians = [each.get((method, change), {}).get("median") for each in found for method in methods]
+        lines.append([change, *("–" if median is None else f"{median:.0f}" for median in medians)])
+    return grid(["change", *(f"{method}, {n} rows" for n, _ in cells for method in methods.values())], lines)
+
+
 def grids():
     """All trainings of the paper's Table 1 on a GPU, in two precisions."""
     lines = []
