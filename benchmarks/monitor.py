@@ -103,8 +103,8 @@ def fewratio(level: float) -> Method:
             return columns
 
         monitor = DriftMonitor(table(reference), level)
-        for start in range(0, len(rows), BATCH):
-            if (row := monitor.update(table(rows[start : start + BATCH])).alarm_row) is not None:
+        for start in range(0, len(rows), 10 * BATCH):
+            if (row := monitor.update(table(rows[start : start + 10 * BATCH])).alarm_row) is not None:
                 # Single rows would have given the same.
                 return float(row + 1)
         return np.inf
