@@ -1,16 +1,21 @@
-"""How often monitors alarm without reason, after how many rows with one, and what they cost, as JSON lines.
+"""How often monitors alarm without reason, after how many rows with one, since when, and what they cost (JSON lines).
 
-python benchmarks/monitor.py false --streams 2000 --rows 1000 >> results/benchmarks/monitor.jsonl
-python benchmarks/monitor.py false --streams 100 --rows 10000 >> results/benchmarks/monitor.jsonl
-python benchmarks/monitor.py delay --streams 15 >> results/benchmarks/monitor.jsonl
+python benchmarks/monitor.py false --streams 2000 --rows 1000 --workers 16 >> results/benchmarks/monitor.jsonl
+python benchmarks/monitor.py false --streams 250 --rows 10000 --workers 16 >> results/benchmarks/monitor.jsonl
+python benchmarks/monitor.py since --streams 200 >> results/benchmarks/monitor.jsonl
+python benchmarks/monitor.py delay --streams 20 >> results/benchmarks/monitor.jsonl
+python benchmarks/monitor.py delay --streams 20 --calm 5000 --changes "shift 1.0" >> results/benchmarks/monitor.jsonl
 python benchmarks/monitor.py cost >> results/benchmarks/monitor.jsonl
+python benchmarks/monitor.py summary
 
-All methods see the same streams. ``naive`` compares every batch of 20 rows with the reference, by rank tests of all
-columns (Mann-Whitney, of values and of distances from the median), and alarms at p < level / number of tests;
-``spending`` does so at level 6 / (pi k)^2 for the k-th batch. ``page-hinkley`` (both directions, per column, in units
-of the reference) has the threshold that a share `level` of `--null` calm streams of 10,000 rows exceeds; ``adwin`` is
-river's, per column at level / number of columns, and promises nothing for a whole stream. A delay counts from the
-change; streams that alarmed before it are left out and counted, and what is not found counts as infinite.
+All methods see the same streams. ``naive`` compares every batch with the reference, by rank tests of all columns
+(Mann-Whitney, of values and of distances from the median), and alarms at p < level / number of tests; ``spending`` does
+so at level 6 / (pi k)^2 for the k-th batch. ``adwin`` and ``page-hinkley`` are river's, per column, in units of the
+reference and after its rows; ``mmd`` and ``lsdd`` are the online detectors of alibi-detect with a window of 50 rows.
+These four have the most sensitive threshold by which none of `--null` calm streams of `--null-rows` rows alarms: with
+fewer than a hundred streams of 10,000 rows that is easier for them than what fewratio promises. Rivals need their
+packages only: ``--methods adwin page-hinkley mmd lsdd`` runs where fewratio's own dependencies are missing. A delay
+counts from the change; streams that alarmed before it are left out and counted.
 """
 
 import argparse
@@ -27,18 +32,42 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
-from fewratio import DriftMonitor
-from fewratio_bench.records import circumstances
-
 Rows = NDArray[np.float64]
 Method = Callable[[Rows, Rows], float]
-CATEGORIES = "abcd"
-BATCH, PH_ALLOWANCE, PH_ROWS = 20, 0.25, 10_000
+N_CATEGORIES = 3
+WINDOW = 50
 # Streams of a record: a run that is stopped has measured something.
 BLOCK = 50
+RECORDS = Path("results/benchmarks/monitor.jsonl")
 
 
 # ---------------------------------------------------------------- streams
+
+
+def draw_normal(rng: np.random.Generator, n: int, d: int) -> Rows:
+    return rng.normal(size=(n, d))
+
+
+def draw_mixed(rng: np.random.Generator, n: int, d: int) -> Rows:
+    """Draw numbers of which a tenth is missing in a column, and categories, as numbers, in the last column."""
+    rows = rng.normal(size=(n, d))
+    rows[rng.random(n) < 0.1, 0] = np.nan
+    rows[:, -1] = rng.choice(N_CATEGORIES, n, p=[0.5, 0.3, 0.2])
+    return rows
+
+
+def draw_tails(rng: np.random.Generator, n: int, d: int) -> Rows:
+    return rng.standard_t(1.5, size=(n, d))
+
+
+def draw_ties(rng: np.random.Generator, n: int, d: int) -> Rows:
+    """Draw few values, and a constant column."""
+    rows = np.round(rng.normal(size=(n, d))) * 0.1
+    rows[:, 0] = 3.0
+    return rows
+
+
+KINDS = {"normal": draw_normal, "mixed": draw_mixed, "heavy tails": draw_tails, "ties": draw_ties}
 
 
 def shift(size: float) -> Callable[[Rows, np.random.Generator], Rows]:
@@ -65,9 +94,9 @@ def slow(rows: Rows, rng: np.random.Generator) -> Rows:
 
 
 def category(rows: Rows, rng: np.random.Generator) -> Rows:
-    """Give a tenth of the rows a category that was not there: the last column holds categories as numbers."""
+    """Give a tenth of the rows a category that was not there."""
     changed = rows.copy()
-    changed[rng.random(len(rows)) < 0.1, -1] = len(CATEGORIES) - 1
+    changed[rng.random(len(rows)) < 0.1, -1] = N_CATEGORIES
     return changed
 
 
@@ -81,30 +110,34 @@ CHANGES = {
 }
 
 
-def draw(rng: np.random.Generator, n: int, d: int, has_categories: bool) -> Rows:
-    rows = rng.normal(size=(n, d))
-    if has_categories:
-        rows[:, -1] = rng.choice(len(CATEGORIES) - 1, n, p=[0.5, 0.3, 0.2])
-    return rows
+def draw_change(seed: int, number: int, n_reference: int, d: int, change: str, calm: int, n: int) -> tuple[Rows, Rows]:
+    rng = np.random.default_rng([seed, number, n_reference, d, calm])
+    draw = draw_mixed if change == "new category" else draw_normal
+    reference, rows = draw(rng, n_reference, d), draw(rng, calm + n, d)
+    if change == "new category":
+        # Rivals read no gaps.
+        reference[:, 0], rows[:, 0] = rng.normal(size=n_reference), rng.normal(size=calm + n)
+    rows[calm:] = CHANGES[change](rows[calm:], rng)
+    return reference, rows
 
 
 # ---------------------------------------------------------------- methods
 
 
+def make_monitor(reference: Rows, level: float = 0.01) -> Any:
+    """Make a monitor; categories are the only column of as many whole numbers."""
+    from fewratio import DriftMonitor
+
+    last = reference[:, -1]
+    is_category = bool((last % 1 == 0).all()) and len(np.unique(last)) == N_CATEGORIES
+    return DriftMonitor(reference, level, **({"categorical": [str(reference.shape[1] - 1)]} if is_category else {}))
+
+
 def fewratio(level: float) -> Method:
     def first_alarm(reference: Rows, rows: Rows) -> float:
-        # Categories are the only whole numbers.
-        is_category = bool((reference[:, -1] % 1 == 0).all())
-
-        def table(part: Rows) -> Any:
-            columns: dict[str, Any] = {f"c{j}": column for j, column in enumerate(part.T)}
-            if is_category:
-                columns[f"c{part.shape[1] - 1}"] = [CATEGORIES[int(code)] for code in part[:, -1]]
-            return columns
-
-        monitor = DriftMonitor(table(reference), level)
-        for start in range(0, len(rows), 10 * BATCH):
-            if (row := monitor.update(table(rows[start : start + 10 * BATCH])).alarm_row) is not None:
+        monitor = make_monitor(reference, level)
+        for start in range(0, len(rows), 128):
+            if (row := monitor.update(rows[start : start + 128]).alarm_row) is not None:
                 # Single rows would have given the same.
                 return float(row + 1)
         return np.inf
@@ -127,100 +160,177 @@ def tests(level: float, batch: int, spends: bool) -> Method:
     return first_alarm
 
 
-def page_hinkley_path(reference: Rows, rows: Rows) -> Rows:
-    scaled = (rows - reference.mean(0)) / reference.std(0)
-    sums = np.cumsum(np.hstack([scaled, -scaled]) - PH_ALLOWANCE, axis=0)
-    lowest = np.minimum.accumulate(np.vstack([np.zeros(sums.shape[1]), sums]))[:-1]
-    return (sums - np.minimum(lowest, sums)).max(1)
+def find_alarm(make: Callable[[float], Any], limit: float, reference: Rows, rows: Rows) -> float:
+    """Give the first row at which the detector of any column alarms."""
+    first = np.inf
+    scaled = (np.vstack([reference, rows]) - reference.mean(0)) / np.maximum(reference.std(0), 1e-12)
+    for column in scaled.T.tolist():
+        detector = make(limit)
+        for number, value in enumerate(column[: int(min(len(column), len(reference) + first))]):
+            detector.update(value)
+            if detector.drift_detected and number >= len(reference):
+                first = number - len(reference) + 1
+                break
+    return first
 
 
-def page_hinkley(level: float, n_null: int, n_reference: int, d: int) -> Method:
-    rng = np.random.default_rng([7, n_reference, d])
-    largest = [
-        page_hinkley_path(rng.normal(size=(n_reference, d)), rng.normal(size=(PH_ROWS, d))).max() for _ in range(n_null)
-    ]
-    limit = np.quantile(largest, 1 - level, method="higher")
-
-    def first_alarm(reference: Rows, rows: Rows) -> float:
-        found = np.flatnonzero(page_hinkley_path(reference, rows) > limit)
-        return float(found[0] + 1) if len(found) else np.inf
-
-    return first_alarm
+def per_column(make: Callable[[float], Any], limits: list[float], null: Iterator[tuple[Rows, Rows]]) -> Method:
+    """Set the most sensitive limit, of some that fall in sensitivity, by which no calm stream alarms."""
+    place = 0
+    for reference, rows in null:
+        while place < len(limits) - 1 and find_alarm(make, limits[place], reference, rows) < np.inf:
+            place += 1
+    print("limit", limits[place], file=sys.stderr)
+    return lambda reference, rows: find_alarm(make, limits[place], reference, rows)
 
 
-def adwin(level: float) -> Method:
+def adwin(null: Iterator[tuple[Rows, Rows]]) -> Method:
     from river.drift import ADWIN
 
-    def first_alarm(reference: Rows, rows: Rows) -> float:
-        detectors = [ADWIN(delta=level / rows.shape[1]) for _ in range(rows.shape[1])]
-        for number, row in enumerate(np.vstack([reference, rows])):
-            for detector, value in zip(detectors, row.tolist(), strict=True):
-                detector.update(value)
-                if detector.drift_detected and number >= len(reference):
-                    return float(number - len(reference) + 1)
-        return np.inf
-
-    return first_alarm
+    return per_column(lambda delta: ADWIN(delta=delta), [10.0**-k for k in range(1, 13)], null)
 
 
-def methods(names: list[str], level: float, n_null: int, n_reference: int, d: int) -> Iterator[tuple[str, Method]]:
+def page_hinkley(null: Iterator[tuple[Rows, Rows]]) -> Method:
+    from river.drift import PageHinkley
+
+    return per_column(lambda limit: PageHinkley(threshold=limit), [20 * 1.15**k for k in range(40)], null)
+
+
+def alibi(name: str, null: Iterator[tuple[Rows, Rows]]) -> Method:
+    from alibi_detect import cd
+
+    def follow(reference: Rows, rows: Rows, limit: float = np.inf) -> tuple[float, float]:
+        """Give the first row beyond a limit, and the largest statistic up to there."""
+        options = {"ert": 100, "window_size": WINDOW, "backend": "pytorch", "n_bootstraps": 100, "verbose": False}
+        detector = getattr(cd, name)(reference.astype(np.float32), **options)
+        largest = -np.inf
+        for number, row in enumerate(rows.astype(np.float32)):
+            largest = max(largest, float(detector.predict(row)["data"]["test_stat"]))
+            if largest > limit:
+                return number + 1, largest
+        return np.inf, largest
+
+    limit = max(follow(reference, rows)[1] for reference, rows in null)
+    return lambda reference, rows: follow(reference, rows, limit)[0]
+
+
+def methods(options: argparse.Namespace, n_reference: int, d: int) -> Iterator[tuple[str, int, Method]]:
+    def null() -> Iterator[tuple[Rows, Rows]]:
+        rng = np.random.default_rng([7, n_reference, d])
+        for _ in range(options.null):
+            yield rng.normal(size=(n_reference, d)), rng.normal(size=(options.null_rows, d))
+
     known: dict[str, Callable[[], Method]] = {
-        "fewratio": lambda: fewratio(level),
-        "naive": lambda: tests(level, BATCH, False),
-        "spending": lambda: tests(level, BATCH, True),
-        "page-hinkley": lambda: page_hinkley(level, n_null, n_reference, d),
-        "adwin": lambda: adwin(level),
+        "fewratio": lambda: fewratio(options.level),
+        "adwin": lambda: adwin(null()),
+        "page-hinkley": lambda: page_hinkley(null()),
+        "mmd": lambda: alibi("MMDDriftOnline", null()),
+        "lsdd": lambda: alibi("LSDDDriftOnline", null()),
     }
-    for name in names:
-        yield name, known[name]()
+    for name in options.methods:
+        if name in known:
+            yield name, 1, known[name]()
+        else:
+            for batch in (20, 200):
+                yield name, batch, tests(options.level, batch, name == "spending")
 
 
 # ---------------------------------------------------------------- measurements
 
 
+def follow_calm(seed: int, number: int, kind: str, n_reference: int, d: int, n_rows: int) -> list[float]:
+    """Give the p-values of a calm stream after 1,000 rows, and after all."""
+    warnings.simplefilter("ignore")
+    rng = np.random.default_rng([seed, number, n_reference, d, list(KINDS).index(kind)])
+    monitor = make_monitor(KINDS[kind](rng, n_reference, d))
+    found = []
+    for start in range(0, n_rows, 200):
+        state = monitor.update(KINDS[kind](rng, min(200, n_rows - start), d))
+        if state.n_rows in (1000, n_rows):
+            found.append(state.p_value)
+    return found
+
+
 def measure_false(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Give how many of some calm streams have any alarm."""
-    for n_reference in options.reference:
-        for d in options.columns:
-            for name, method in methods(options.methods, options.level, options.null, n_reference, d):
-                for first in range(0, options.streams, BLOCK):
-                    numbers = range(first, min(first + BLOCK, options.streams))
-                    start, alarms = time.perf_counter(), 0
-                    for number in numbers:
-                        rng = np.random.default_rng([options.seed, number, n_reference, d])
-                        reference = draw(rng, n_reference, d, False)
-                        alarms += method(reference, draw(rng, options.rows, d, False)) < np.inf
-                    yield {
-                        "what": "false alarms", "method": name, "level": options.level, "reference": n_reference,
-                        "columns": d, "rows": options.rows, "first": first, "streams": len(numbers),
-                        "alarms": int(alarms), "seconds": time.perf_counter() - start,
-                    }  # fmt: skip
+    from joblib import Parallel, delayed
+
+    d = options.columns[0]
+    cells = [(kind, n) for kind in KINDS for n in options.reference]
+    start = time.perf_counter()
+    calls = [
+        delayed(follow_calm)(options.seed, number, kind, n, d, options.rows)
+        for kind, n in cells
+        for number in range(options.streams)
+    ]
+    p_values = np.array(Parallel(n_jobs=options.workers, verbose=1)(calls)).reshape(len(cells), options.streams, -1)
+    seconds = time.perf_counter() - start
+    for (kind, n), found in zip(cells, p_values, strict=True):
+        for rows, each in zip(sorted({1000, options.rows}), found.T, strict=True):
+            for level in (0.01, 0.05):
+                yield {
+                    "what": "false alarms", "method": "fewratio", "level": level, "reference": n, "columns": d,
+                    "kind": kind, "rows": rows, "streams": options.streams, "alarms": int((each <= level).sum()),
+                    "seconds": seconds,
+                }  # fmt: skip
 
 
 def measure_delay(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Give the median number of rows from a change to the alarm, over streams that were calm before."""
+    """Give the rows from a change to the alarm, of streams that were calm before."""
     for n_reference in options.reference:
         for d in options.columns:
-            chosen = list(methods(options.methods, options.level, options.null, n_reference, d))
-            for change in options.changes or CHANGES:
-                for name, method in chosen:
-                    found, early, start = [], 0, time.perf_counter()
+            for name, batch, method in methods(options, n_reference, d):
+                for change in options.changes or CHANGES:
+                    start, drawn = time.perf_counter(), (options.seed, n_reference, d, change)
+                    delays = []
                     for number in range(options.streams):
-                        rng = np.random.default_rng([options.seed, number, n_reference, d, options.calm])
-                        reference = draw(rng, n_reference, d, change == "new category")
-                        rows = draw(rng, options.calm + options.rows, d, change == "new category")
-                        rows[options.calm :] = CHANGES[change](rows[options.calm :], rng)
-                        delay = method(reference, rows) - options.calm
-                        early += delay <= 0
-                        found += [delay] if delay > 0 else []
-                    median = float(np.median(found)) if found else np.inf
+                        stream = draw_change(drawn[0], number, *drawn[1:], options.calm, options.rows)
+                        delays.append(method(*stream) - options.calm)
+                    kept = [delay for delay in delays if delay > 0]
+                    median, error = summarise(np.array(kept)) if kept else (np.inf, np.inf)
                     yield {
-                        "what": "delay", "method": name, "level": options.level, "reference": n_reference,
-                        "columns": d, "calm": options.calm, "change": change, "streams": options.streams,
-                        "early": int(early), "median": median if np.isfinite(median) else None,
-                        "found": float(np.mean(np.isfinite(found))) if found else None,
+                        "what": "delay", "method": name, "batch": batch, "level": options.level,
+                        "reference": n_reference, "columns": d, "calm": options.calm, "change": change,
+                        "streams": options.streams, "early": len(delays) - len(kept),
+                        "median": median if np.isfinite(median) else None,
+                        "error": error if np.isfinite(error) else None,
+                        "delays": [delay if np.isfinite(delay) else None for delay in kept],
                         "seconds": time.perf_counter() - start,
                     }  # fmt: skip
+
+
+def summarise(delays: Rows) -> tuple[float, float]:
+    """Give the median and its standard error, by the bootstrap; what is not found is infinite."""
+    drawn = np.random.default_rng(0).choice(delays, size=(500, len(delays)))
+    medians = np.median(drawn, axis=1)
+    finite = medians[np.isfinite(medians)]
+    return float(np.median(delays)), float(finite.std()) if len(finite) > len(medians) / 2 else np.inf
+
+
+def measure_since(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Give how often the range of the start contains it, and how wide it is."""
+    for n_reference in options.reference:
+        for change in ("shift 0.5", "shift 1.0", "shift 2.0", "correlation 0.9"):
+            for calm in (50, 400):
+                found, silent = [], 0
+                for number in range(options.streams):
+                    reference, rows = draw_change(options.seed, number, n_reference, 5, change, calm, 600)
+                    monitor, state = make_monitor(reference), None
+                    for start in range(0, len(rows), 32):
+                        state = monitor.update(rows[start : start + 32])
+                        if state.alarm_row is not None and state.n_rows > state.alarm_row + 192:
+                            break
+                    if state is None or state.since is None or (state.alarm_row or 0) < calm:
+                        silent += 1
+                        continue
+                    row, low, high = state.since
+                    found.append((low <= calm <= high, high - low + 1, abs(row - calm)))
+                held, widths, errors = np.array(found, dtype=float).T
+                yield {
+                    "what": "since", "reference": n_reference, "columns": 5, "change": change, "calm": calm,
+                    "streams": len(found), "silent_or_early": silent, "held": held.mean(),
+                    "median_width": float(np.median(widths)), "median_error": float(np.median(errors)),
+                }  # fmt: skip
 
 
 def measure_cost(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -228,9 +338,9 @@ def measure_cost(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng(options.seed)
     reference, rows = rng.normal(size=(2000, 20)), rng.normal(size=(3000, 20))
     for batch in (1, 20, 200):
-        monitor = DriftMonitor(reference)
+        monitor = make_monitor(reference)
         monitor.update(rows[:200])
-        n = min(len(rows), 200 + 100 * batch)
+        n = min(len(rows), 200 + 512 * batch)
         start = time.process_time()
         for first in range(200, n, batch):
             monitor.update(rows[first : first + batch])
@@ -242,25 +352,66 @@ def measure_cost(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         yield {"what": "cost", "columns": 20, "batch": batch, "rows_per_second": (n - 200) / seconds, "bytes": size}
 
 
+def compare_delays(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Give the ratio of fewratio's median delay to that of each rival, over the cells in which both have one."""
+    found = [json.loads(line) for line in RECORDS.read_text().splitlines()]
+    cells: dict[Any, dict[Any, Rows]] = {}
+    for each in found:
+        if each["what"] == "delay" and "delays" in each:
+            cell = tuple(each[name] for name in ("reference", "columns", "calm", "change"))
+            delays = np.array([np.inf if delay is None else delay for delay in each["delays"]])
+            cells.setdefault(cell, {})[each["method"], each["batch"]] = delays
+    for method, batch in sorted({key for each in cells.values() for key in each}):
+        if method == "fewratio":
+            continue
+        ratios, only_ours, only_theirs = {}, 0, 0
+        for cell, each in cells.items():
+            if (method, batch) in each and ("fewratio", 1) in each and len(each[method, batch]):
+                # An alarm within a batch is seen at its end.
+                ends = [np.median(np.ceil(each[key] / batch) * batch) for key in (("fewratio", 1), (method, batch))]
+                only_ours += bool(np.isfinite(ends[0]) and not np.isfinite(ends[1]))
+                only_theirs += bool(np.isfinite(ends[1]) and not np.isfinite(ends[0]))
+                if np.isfinite(ends).all():
+                    ratios[cell] = ends[0] / ends[1]
+        if ratios:
+            worst = max(ratios, key=lambda cell: ratios[cell])
+            yield {
+                "rival": method, "batch": batch, "cells": len(ratios), "only_fewratio": only_ours,
+                "only_rival": only_theirs, "geometric_mean": float(np.exp(np.mean(np.log(list(ratios.values()))))),
+                "worst": ratios[worst], "worst_cell": worst,
+            }  # fmt: skip
+
+
+MEASURES = {
+    "false": measure_false, "delay": measure_delay, "since": measure_since, "cost": measure_cost,
+    "summary": compare_delays,
+}  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("false", "delay", "cost"))
-    parser.add_argument("--streams", type=int, default=15)
+    parser.add_argument("what", choices=MEASURES)
+    parser.add_argument("--streams", type=int, default=20)
     parser.add_argument("--rows", type=int, default=1000, help="of a calm stream, or after the change")
     parser.add_argument("--calm", type=int, default=100, help="rows before the change")
     parser.add_argument("--reference", type=int, nargs="+", default=[200, 2000])
     parser.add_argument("--columns", type=int, nargs="+", default=[5, 30])
     parser.add_argument("--changes", nargs="+", choices=CHANGES)
-    parser.add_argument("--methods", nargs="+", default=["fewratio", "naive", "spending", "page-hinkley"])
+    parser.add_argument("--methods", nargs="+", default=["fewratio", "naive", "spending"])
     parser.add_argument("--level", type=float, default=0.01)
-    parser.add_argument("--null", type=int, default=200, help="calm streams by which thresholds are set")
+    parser.add_argument("--null", type=int, default=20, help="calm streams by which thresholds are set")
+    parser.add_argument("--null-rows", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    measure = {"false": measure_false, "delay": measure_delay, "cost": measure_cost}[options.what]
-    for record in measure(options):
+    try:
+        from fewratio_bench.records import circumstances
+    except ImportError:
+        # Where only rivals run.
+        circumstances = dict
+    for record in MEASURES[options.what](options):
         print(json.dumps({**record, "seed": options.seed, **circumstances()}), flush=True)
-        print(record, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,18 @@ def monitor_delays():
     return grid(["change", *(f"{method}, {n} rows" for n, _ in cells for method in methods.values())], lines)
 
 
+def monitor_starts():
+    """How often the range of a start contains it, and how wide it is."""
+    lines = [
+        [each["reference"], each["change"], each["calm"], each["streams"], f"{100 * each['held']:.0f} %"]
+        + [f"{each['median_width']:.0f} rows", f"{each['median_error']:.0f} rows"]
+        for each in records("monitor", what="since")
+    ]
+    return grid(
+        ["reference", "change", "at row", "streams", "range contains it", "median width", "median error"], lines
+    )
+
+
 def grids():
     """All trainings of the paper's Table 1 on a GPU, in two precisions."""
     lines = []

@@ -32,7 +32,7 @@ def test_ranks_of_exchangeable_rows_are_uniform_and_independent(draw):
             "many ties": lambda: rng.integers(3, size=32).astype(float),
         }[draw]()
         bets, edges = make_bets(rows[:20])
-        found.append(bets.bet(find_bins(edges, rows[20:, None]), rng.random((12, 1)), 0)[0][:, 0])
+        found.append(bets.bet(find_bins(edges, rows[20:, None]), rng.random((12, 1)))[0][:, 0])
     found = np.array(found)
     assert all(kstest(ranks, "uniform").pvalue > 0.001 for ranks in found.T)
     assert np.abs(np.corrcoef(found.T) - np.eye(12)).max() < 4 / 200**0.5
@@ -41,12 +41,12 @@ def test_ranks_of_exchangeable_rows_are_uniform_and_independent(draw):
 def test_the_wealth_is_that_of_all_starts_one_by_one():
     rng = np.random.default_rng(1)
     bets, edges = make_bets(rng.normal(size=50))
-    ranks, evidence = bets.bet(find_bins(edges, rng.normal(size=(30, 1))), rng.random((30, 1)), 0)
+    ranks, evidence = bets.bet(find_bins(edges, rng.normal(size=(30, 1))), rng.random((30, 1)))
     gains = SHIFTS * norm.ppf(ranks) - SHIFTS**2 / 2
     expected = np.zeros(len(SHIFTS))
     for start in range(30):
         expected += np.exp(share_of_start(np.array(start)) + gains[start:].sum(0)) / _N_BETS
-    assert np.exp(bets.wealth[0, 0, : len(SHIFTS)]) == pytest.approx(expected)
+    assert np.exp(bets.wealth[0, : len(SHIFTS)]) == pytest.approx(expected)
     assert evidence[-1] == pytest.approx(bets.evidence)
 
 
@@ -57,28 +57,26 @@ def test_blocks_do_not_matter(size):
     whole, edges = make_bets(known)
     bins = find_bins(edges, rng.normal(size=(21, 1)))
     parts, _ = make_bets(known)
-    expected = whole.bet(bins, ties, 0)
-    found = [parts.bet(bins[i : i + size], ties[i : i + size], i) for i in range(0, 21, size)]
+    expected = whole.bet(bins, ties)
+    found = [parts.bet(bins[i : i + size], ties[i : i + size]) for i in range(0, 21, size)]
     for place in range(2):
         assert np.concatenate([each[place] for each in found]) == pytest.approx(expected[place])
-    assert parts.find_start(0) == pytest.approx(whole.find_start(0))
 
 
 def test_two_values_that_change_are_found():
     rng = np.random.default_rng(3)
     bets, edges = make_bets((rng.random(500) < 0.1).astype(float), is_two=True)
-    calm = bets.bet(find_bins(edges, (rng.random((30, 1)) < 0.1).astype(float)), rng.random((30, 1)), 0)[1]
-    changed = bets.bet(find_bins(edges, (rng.random((30, 1)) < 0.6).astype(float)), rng.random((30, 1)), 30)[1]
+    calm = bets.bet(find_bins(edges, (rng.random((30, 1)) < 0.1).astype(float)), rng.random((30, 1)))[1]
+    changed = bets.bet(find_bins(edges, (rng.random((30, 1)) < 0.6).astype(float)), rng.random((30, 1)))[1]
     assert calm.max() < np.log(10)
     assert changed[-1] > np.log(1000)
     assert bets.is_higher(0)
-    assert bets.find_start(0)[0] == pytest.approx(30, abs=6)
 
 
 def test_rows_without_a_score_change_nothing():
     bets, edges = make_bets(np.arange(50.0))
     before = {name: getattr(bets, name).copy() for name in bets.kept}
-    bets.bet(find_bins(edges, np.full((3, 1), np.nan)), np.full((3, 1), 0.5), 0)
+    bets.bet(find_bins(edges, np.full((3, 1), np.nan)), np.full((3, 1), 0.5))
     for name, array in before.items():
         assert np.array_equal(getattr(bets, name), array)
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from fewratio import DriftMonitor
 from fewratio.app import app
+from fewratio.monitor import command
 
 MONDAY = ["monitor", "reference.csv", "monday.csv"]
 
@@ -112,6 +113,23 @@ def test_a_killed_process_has_lost_nothing(folder):
     whole = json.loads(run(*MONDAY, "tuesday.csv", "--json").stdout)
     resumed = json.loads(run(*MONDAY, "tuesday.csv", "--state", "s.fewratio", "--json").stdout)
     assert resumed["evidence"] == pytest.approx(whole["evidence"])
+
+
+def test_the_lock_of_windows_waits(tmp_path, monkeypatch):
+    tries = []
+
+    class Locks:
+        LK_LOCK = 1
+
+        @staticmethod
+        def locking(file, mode, size):
+            tries.append((os.fstat(file).st_ino, mode, size))
+            if len(tries) < 3:
+                raise OSError("still locked")
+
+    monkeypatch.setitem(sys.modules, "msvcrt", Locks)
+    os.close(command._lock_file(tmp_path / "s.fewratio"))
+    assert tries == [((tmp_path / "s.fewratio.lock").stat().st_ino, 1, 1)] * 3
 
 
 @pytest.mark.slow

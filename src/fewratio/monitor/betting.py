@@ -13,8 +13,10 @@ from fewratio.core.shapes import Floats
 # Bets on the normal scores of ranks: their mean is this instead of 0, or their deviation instead of 1.
 SHIFTS = np.array([-2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0])
 SPREADS = np.array([0.5, 0.7, 1.4, 2.0])
+_SHIFT_COSTS, _SPREAD_COSTS, _SPREAD_GAINS = SHIFTS**2 / 2, -np.log(SPREADS), SPREADS**-2 - 1
 # Bets on a score of two values: the logarithm of its odds has moved by so much.
 _ODDS = np.array([-4.0, -2.0, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0])
+_ODDS_RATIOS = np.expm1(_ODDS)
 # The last bet is on the cells of ranks (two, if a score has two values) in which those of about the last thirty rows
 # were, as if three had been spread evenly before.
 _CELLS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 1])
@@ -24,7 +26,6 @@ _N_BETS = len(SHIFTS) + len(SPREADS) + 1
 _CALM = 8.0
 # The logarithm of no wealth, finite for files.
 NOTHING = -1e300
-# Rounding could make a rank 0 or 1.
 _LEAST_RANK = 1e-15
 # The logarithm of what a bet must have won to say what has changed.
 _CLEAR = np.log(10)
@@ -37,6 +38,11 @@ def share_of_start(n: NDArray[np.int64]) -> Floats:
 
 def _unused(n: NDArray[np.int64]) -> Floats:
     return 1 / (1 + np.log1p(n) / _CALM)
+
+
+def _within(ranks: Floats) -> Floats:
+    """Keep ranks from 0 and 1, which rounding could make of them."""
+    return np.minimum(np.maximum(ranks, _LEAST_RANK), 1 - _LEAST_RANK)
 
 
 def _log(values: Floats) -> Floats:
@@ -55,22 +61,23 @@ class RankBets:
     """
 
     # The arrays that change.
-    kept = "counts", "n_ones", "n_bet", "in_cells", "wealth"
+    kept = "counts", "n_ones", "n_bet", "in_cells", "wealth", "evidence"
 
     def __init__(self, counts: NDArray[np.int64], n_ones: Floats) -> None:
         self.counts, self.n_ones = counts, n_ones
         self.n_bet = np.zeros(len(counts), dtype=np.int64)
-        # The logarithms of the wealth by score and bet, and of its products with the row at which it was put in, and
-        # with the square of that.
         self.in_cells = np.zeros((len(counts), len(_WIDTHS)))
-        self.wealth = np.full((3, len(counts), _N_BETS), NOTHING)
+        # Logarithms, by score and bet.
+        self.wealth = np.full((len(counts), _N_BETS), NOTHING)
+        # The logarithm of the wealth by each score, with what is not bet yet.
+        self.evidence = np.zeros(len(counts))
 
-    def restart(self, score: int, counts: NDArray[np.int64]) -> None:
-        """Begin again with another score in the place of one."""
-        self.counts[score], self.n_bet[score] = counts, 0
-        self.in_cells[score], self.wealth[:, score] = 0, NOTHING
+    def restart(self, scores: NDArray[np.intp], counts: NDArray[np.int64]) -> None:
+        """Begin again with other scores in the place of some."""
+        self.counts[scores], self.n_bet[scores], self.evidence[scores] = counts, 0, 0
+        self.in_cells[scores], self.wealth[scores] = 0, NOTHING
 
-    def bet(self, bins: NDArray[np.intp], ties: Floats, first: int) -> tuple[Floats, Floats]:
+    def bet(self, bins: NDArray[np.intp], ties: Floats) -> tuple[Floats, Floats]:
         """Bet on rows, one after the other.
 
         Parameters
@@ -79,8 +86,6 @@ class RankBets:
             The bin of each row by each score; -1 where it has none.
         ties : ndarray of shape (n_rows, n_scores)
             Random numbers between 0 and 1, by which ties are broken.
-        first : int
-            The number of the first row.
 
         Returns
         -------
@@ -88,32 +93,36 @@ class RankBets:
             The rank of each row among all before it, between 0 and 1, and the logarithm of the wealth after it.
         """
         n_rows, scores, has = len(bins), np.arange(bins.shape[1]), bins >= 0
-        known = np.concatenate([np.zeros((len(scores), 1), np.int64), self.counts.cumsum(1)], axis=1)
-        is_before = np.tri(n_rows, k=-1, dtype=np.bool_)[:, :, None] & has
-        below = known[scores, bins] + (is_before & (bins < bins[:, None])).sum(1)
-        equal = self.counts[scores, bins] + (is_before & (bins == bins[:, None])).sum(1)
-        n_known = known[:, -1] + is_before.sum(1)
+        known = np.zeros((len(scores), self.counts.shape[1] + 1), dtype=np.int64)
+        self.counts.cumsum(1, out=known[:, 1:])
+        below, equal, n_known = known[scores, bins], self.counts[scores, bins], known[None, :, -1]
+        if n_rows > 1:
+            is_before = np.tri(n_rows, k=-1, dtype=np.bool_)[:, :, None] & has
+            below += (is_before & (bins < bins[:, None])).sum(1)
+            equal += (is_before & (bins == bins[:, None])).sum(1)
+            n_known = n_known + is_before.sum(1)
         rank = (below + ties * (equal + 1)) / (n_known + 1)
-        normal = np.where(has, ndtri(np.clip(rank, _LEAST_RANK, 1 - _LEAST_RANK)), 0.0)[..., None]
-        shifted = SHIFTS * normal - SHIFTS**2 / 2
-        spread = -np.log(SPREADS) - normal**2 / 2 * (SPREADS**-2 - 1)
-        in_cells, upper, is_upper = self._bet_on_cells(rank, n_known, has)
-        odds = _ODDS * is_upper[..., None] - np.log1p(upper[..., None] * np.expm1(_ODDS))
-        ranked = np.where((self.n_ones >= 0)[:, None], odds, np.concatenate([shifted, spread], axis=2))
-        gains = np.where(has[..., None], np.concatenate([ranked, in_cells], axis=2), 0.0).cumsum(0)
+        normal = np.where(has, ndtri(_within(rank)), 0.0)[..., None]
+        gains, is_two, n_shifts = np.empty((*bins.shape, _N_BETS)), self.n_ones >= 0, len(SHIFTS)
+        gains[..., -1], upper, is_upper = self._bet_on_cells(rank, n_known, has)
+        gains[..., :n_shifts] = SHIFTS * normal - _SHIFT_COSTS
+        gains[..., n_shifts:-1] = _SPREAD_COSTS - normal**2 / 2 * _SPREAD_GAINS
+        odds = _ODDS * is_upper[:, is_two, None] - np.log1p(upper[:, is_two, None] * _ODDS_RATIOS)
+        gains[:, is_two, :-1] = odds
+        gains[~has] = 0
+        gains = gains.cumsum(0)
         # What was put in before a row wins with it, so it counts by what all rows before have won already.
-        earlier = np.concatenate([np.zeros((1, *gains.shape[1:])), gains[:-1]])
         n_bet = self.n_bet + has.cumsum(0)
-        put_in = np.where(has, share_of_start(n_bet - has) - np.log(_N_BETS), NOTHING)[..., None] - earlier
+        put_in = np.where(has, share_of_start(n_bet - has) - np.log(_N_BETS), NOTHING)[..., None].repeat(_N_BETS, 2)
+        put_in[1:] -= gains[:-1]
         # Sums of parts of the largest: a part too small for a float counts as nothing, which is never too much.
-        largest = np.maximum(put_in.max(0), self.wealth[0])
-        parts, before = np.exp(put_in - largest), np.exp(self.wealth - largest)
-        moments = np.arange(first + 1.0, first + n_rows + 1)[:, None, None]
-        wealth = _log(before[0] + parts.cumsum(0)) + largest + gains
-        sums = [(parts * moments**power).sum(0) for power in (0, 1, 2)]
-        self.wealth, self.n_bet = _log(before + np.stack(sums)) + largest + gains[-1], n_bet[-1]
+        largest = np.maximum(put_in.max(0), self.wealth)
+        wealth = _log(np.exp(self.wealth - largest) + np.exp(put_in - largest).cumsum(0)) + largest + gains
+        self.wealth, self.n_bet = wealth[-1], n_bet[-1]
         np.add.at(self.counts, (np.broadcast_to(scores, bins.shape)[has], bins[has]), 1)
-        return rank, np.logaddexp(np.log(_unused(n_bet)), log_sum(wealth, -1))
+        evidence = np.logaddexp(np.log(_unused(n_bet)), log_sum(wealth, -1))
+        self.evidence = evidence[-1].copy()
+        return rank, evidence
 
     def _bet_on_cells(
         self, ranks: Floats, n_known: NDArray[np.int64], has: NDArray[np.bool_]
@@ -124,36 +133,25 @@ class RankBets:
         1 - (k + 1) / (n + 1). A bet may know ranks alone, so k is what was expected at the start, and the ranks that
         were above this limit since.
         """
-        gains, upper, scores = np.empty((*ranks.shape, 1)), np.empty(ranks.shape), np.arange(ranks.shape[1])
+        gains, upper, scores = np.empty(ranks.shape), np.empty(ranks.shape), np.arange(ranks.shape[1])
         is_two, is_upper = self.n_ones >= 0, np.empty(ranks.shape, dtype=np.bool_)
         cells = np.clip(np.searchsorted(_CELLS, ranks, "right") - 1, 0, len(_WIDTHS) - 1)
         for row, some in enumerate(has):
-            upper[row] = np.clip((self.n_ones + 1) / (n_known[row] + 1), _LEAST_RANK, 1 - _LEAST_RANK)
+            upper[row] = _within((self.n_ones + 1) / (n_known[row] + 1))
             is_upper[row] = ranks[row] > 1 - upper[row]
             cell = np.where(is_two, is_upper[row], cells[row])
             width = np.where(is_two, np.where(is_upper[row], upper[row], 1 - upper[row]), _WIDTHS[cell])
             share = (self.in_cells[scores, cell] + _EVENLY * width) / (self.in_cells.sum(1) + _EVENLY)
-            gains[row, :, 0] = np.log(share / width)
+            gains[row] = np.log(share / width)
             self.in_cells[some] *= _KEPT
             self.in_cells[scores[some], cell[some]] += 1
             self.n_ones += some & is_two & is_upper[row]
         return gains, upper, is_upper
 
-    @property
-    def evidence(self) -> Floats:
-        """The logarithm of the wealth by each score, with what is not bet yet: 0 at the start."""
-        return np.logaddexp(np.log(_unused(self.n_bet)), log_sum(self.wealth[0], -1))
-
-    def find_start(self, score: int) -> tuple[float, float]:
-        """Give the mean and the deviation of the row at which the wealth of a score was put in."""
-        total, first, second = log_sum(self.wealth[:, score], -1)
-        mean = np.exp(first - total)
-        return mean - 1, np.sqrt(max(np.exp(second - total) - mean**2, 0.0))
-
     def describe(self, score: int) -> str:
         """Say what bet on a score has won: higher, lower, spread more, spread less, or, if none of these, otherwise."""
-        best = int(self.wealth[0, score, :-1].argmax())
-        if self.wealth[0, score, best] < _CLEAR:
+        best = int(self.wealth[score, :-1].argmax())
+        if self.wealth[score, best] < _CLEAR:
             return "distributed otherwise"
         if best < len(SHIFTS):
             return "higher" if SHIFTS[best] > 0 else "lower"

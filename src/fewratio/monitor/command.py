@@ -4,7 +4,9 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import COMMON, SCALE, SHARED, Field, Verb, declare_table
@@ -92,19 +94,38 @@ def _make_mark(path: Path) -> str | None:
 
 @contextmanager
 def _alone(path: Path | None) -> Iterator[None]:
-    """Wait until no other process uses state files of the same folder, where the system can lock one."""
-    if path is None or os.name == "nt":
+    """Wait until no other process uses state files of the same folder (on Windows, this one)."""
+    if path is None:
         yield
         return
+    lock = _lock_file(path) if os.name == "nt" else _lock_folder(path)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _lock_folder(path: Path) -> int:
+    """Lock the folder of a file until what is returned is closed, where the file system can."""
     import fcntl
 
     folder = os.open(path.resolve().parent, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
+    with suppress(OSError):
+        fcntl.flock(folder, fcntl.LOCK_EX)
+    return folder
+
+
+def _lock_file(path: Path) -> int:
+    """Lock a file beside another until what is returned is closed. Windows cannot lock folders."""
+    msvcrt: Any = import_module("msvcrt")
+    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT)
+    while True:
+        try:
+            # This gives up after ten seconds.
+            msvcrt.locking(lock, msvcrt.LK_LOCK, 1)
+        except OSError:
+            continue
+        return lock
 
 
 _BATCHES = "Tables of new rows, in their order; - for CSV on standard input."

@@ -9,10 +9,11 @@ from fewratio.core.shapes import Floats
 from fewratio.core.units import column_scaling
 from fewratio.estimators import samples as inputs
 from fewratio.monitor.betting import NOTHING, share_of_start
-from fewratio.monitor.scores import Quadratic, learn_scores, measure_distance, sum_products
+from fewratio.monitor.scores import Quadratic, learn_scores, measure_distance, round_scores, sum_products
 
 # Scores are learned from so many last rows, whenever as many have come, and each is used for three times as many.
 WINDOWS, _LIVES = (32, 128), 3
+_KINDS = "shift", "covariance"
 # With more features a covariance for each score would fill the file.
 _MOST_SQUARED = 100
 
@@ -36,12 +37,14 @@ class LearnedScores:
         Gives a further kind of score.
     used : ndarray of int
         The features that the estimator sees.
+    n_recent : int
+        How many of the last rows are kept.
     """
 
     # The arrays that change.
     kept = "_products", "_recent", "_epochs", "_square", "_linear", "_windows"
 
-    def __init__(self, rows: Floats, estimator: Any, used: Any) -> None:
+    def __init__(self, rows: Floats, estimator: Any, used: Any, n_recent: int) -> None:
         self.rows, self.estimator, self._used = rows, estimator, used
         self._mean, self._unit = column_scaling([rows])
         d = rows.shape[1]
@@ -50,7 +53,8 @@ class LearnedScores:
         self._share = -np.log(len(WINDOWS) * len(kinds))
         self._products = sum_products(self._scale(rows))
         self._distance = measure_distance(self._products)
-        self._recent = np.zeros((max(WINDOWS), d))
+        # The n-th row is in place n, counting round and round.
+        self._recent = np.zeros((max(n_recent, *WINDOWS), d))
         # By slot: after how many windows it was learned, and from which rows.
         self._epochs = np.zeros(len(self._slots), dtype=np.int64)
         self._square = np.zeros((len(self._slots), d if d <= _MOST_SQUARED else 0, d))
@@ -64,14 +68,18 @@ class LearnedScores:
     def _scale(self, rows: Floats) -> Floats:
         return (rows - self._mean) / self._unit
 
-    @property
-    def weights(self) -> Floats:
-        """The logarithms of the weights of the slots; over all scores that are ever learned the weights sum to 1."""
+    def list_recent(self, n_rows: int, n: int | None = None) -> Floats:
+        """List the last n rows after which there were so many, by default all that are kept."""
+        n = min(n_rows, len(self._recent)) if n is None else n
+        return self._recent[np.arange(n_rows - n, n_rows) % len(self._recent)]
+
+    def weigh(self) -> Floats:
+        """Give the logarithms of the weights of the slots; those of all scores ever learned sum to 1."""
         return np.where(self._epochs > 0, self._share + share_of_start(np.maximum(self._epochs, 1) - 1), NOTHING)
 
     def measure_distance(self, rows: Floats) -> Floats:
         """Give the distances of rows from those of the reference."""
-        return self._distance(self._scale(rows))
+        return round_scores(self._distance(self._scale(rows)))
 
     def find_farthest(self, rows: Floats) -> Any:
         """Give the feature of each row that is most deviations away from the reference."""
@@ -79,35 +87,55 @@ class LearnedScores:
 
     def score(self, rows: Floats, slots: Any = None) -> Floats:
         """Score rows by slots, by default all; NaN where nothing is learned yet."""
+        chosen = slice(None) if slots is None else slots
         scaled = self._scale(rows)
-        found = [self._score(slot, rows, scaled) for slot in (range(len(self)) if slots is None else slots)]
-        return np.stack(found, axis=1)
+        found = scaled @ self._linear[chosen].T
+        if self._square.size:
+            found += np.einsum("snd,nd->ns", scaled @ self._square[chosen], scaled)
+        found[:, self._epochs[chosen] == 0] = np.nan
+        for place, slot in enumerate(range(len(self)) if slots is None else slots):
+            if self._slots[slot].kind == "estimator" and self._epochs[slot]:
+                if slot not in self._fitted:
+                    self._fitted[slot] = self._fit(self._windows[slot, -self._slots[slot].window :])
+                found[:, place] = self._fitted[slot]._ratio(np.ascontiguousarray(rows[:, self._used]))
+        return round_scores(found)
 
-    def _score(self, slot: int, rows: Floats, scaled: Floats) -> Floats:
-        if not self._epochs[slot]:
-            return np.full(len(rows), np.nan)
-        if self._slots[slot].kind == "estimator":
-            if slot not in self._fitted:
-                window = self._windows[slot, -self._slots[slot].window :, self._used].T
-                self._fitted[slot] = inputs.fit_copy(self.estimator, window, self.rows[:, self._used])
-            return self._fitted[slot]._ratio(np.ascontiguousarray(rows[:, self._used]))
-        if self._slots[slot].kind == "shift":
-            return scaled @ self._linear[slot]
-        return Quadratic(self._square[slot], self._linear[slot])(scaled)
+    def _fit(self, window: Floats) -> Any:
+        return inputs.fit_copy(self.estimator, window[:, self._used], self.rows[:, self._used])
 
-    def learn(self, rows: Floats, n_rows: int) -> Iterator[tuple[int, Floats]]:
-        """Take rows, after which there were so many, and learn; give each new slot, and the rows to place its bins."""
+    def score_recent(self, slot: int, known: Floats, n_rows: int) -> list[tuple[Floats, Floats]]:
+        """Score the last rows, and known ones to compare with, in two parts: up to where a slot was learned, and later.
+
+        The first part is scored by what the second teaches: by the slot, the rows that it was learned from would be
+        more like the last ones than others are.
+        """
+        recent, kind = self.list_recent(n_rows), self._slots[slot].kind
+        end = len(recent) - (n_rows - int(self._epochs[slot]) * self._slots[slot].window)
+        later = recent[end:]
+        if kind == "estimator":
+            fitted = self._fit(later)
+            past = [fitted._ratio(np.ascontiguousarray(each[:, self._used])) for each in (known, recent[:end])]
+        else:
+            learned = learn_scores(sum_products(self._scale(self.rows)), self._scale(later))
+            past = [learned[_KINDS.index(kind)](self._scale(each)) for each in (known, recent[:end])]
+        return [(past[0], past[1]), (self.score(known, [slot])[:, 0], self.score(later, [slot])[:, 0])]
+
+    def keep(self, rows: Floats, n_rows: int) -> None:
+        """Keep rows, after which there were so many."""
         self._products += sum_products(self._scale(rows))
-        self._recent = np.concatenate([self._recent, rows])[-max(WINDOWS) :]
+        self._recent[np.arange(n_rows - len(rows), n_rows) % len(self._recent)] = rows
+
+    def learn(self, n_rows: int) -> Iterator[tuple[list[int], Floats]]:
+        """Learn from the last rows; give new slots, and the rows to place their bins."""
         due = [n for n in WINDOWS if n_rows % n == 0]
         for n in due:
-            window, epoch = self._recent[-n:], n_rows // n
+            window, epoch = self.list_recent(n_rows, n), n_rows // n
             scaled = self._scale(window)
             learned = learn_scores(self._products - sum_products(scaled), scaled)
-            by_kind: dict[str, Quadratic] = dict(zip(("shift", "covariance"), learned, strict=True))
-            for place, slot in enumerate(self._slots):
-                if slot.window != n or slot.life != epoch % _LIVES:
-                    continue
+            by_kind: dict[str, Quadratic] = dict(zip(_KINDS, learned, strict=True))
+            places = [i for i, slot in enumerate(self._slots) if slot.window == n and slot.life == epoch % _LIVES]
+            for place in places:
+                slot = self._slots[place]
                 self._epochs[place] = epoch
                 if slot.kind == "estimator":
                     self._windows[place, -n:] = window
@@ -116,8 +144,4 @@ class LearnedScores:
                     self._linear[place] = by_kind[slot.kind].linear
                 if slot.kind == "covariance":
                     self._square[place] = by_kind[slot.kind].square
-                yield place, np.concatenate([self.rows, window])
-
-    def first_row(self, slot: int) -> int:
-        """Give the number of the first row that a score was learned from."""
-        return int(self._epochs[slot] - 1) * self._slots[slot].window
+            yield places, np.concatenate([self.rows, window])

@@ -24,6 +24,7 @@ from fewratio.monitor.betting import RankBets
 from fewratio.monitor.learned_scores import WINDOWS, LearnedScores
 from fewratio.monitor.row_reader import average, complete, find_units, list_features, read_features
 from fewratio.monitor.scores import N_BINS, count_bins, find_bins, make_edges
+from fewratio.monitor.start import compare_normals, compare_shares, find_start, rank_among
 from fewratio.monitor.state import Batch, ColumnEvidence, MonitorState, Since, UnusualRow, as_number
 
 if TYPE_CHECKING:
@@ -36,10 +37,12 @@ _LEARNED_PART, _LEAST_LEARNED = 5, 20
 _SHARES = {"columns": 0.7, "distance": 0.1, "learned": 0.2}
 # The share of a column's stake that is bet on its values; the rest is bet on how often it is missing.
 _VALUE = 0.8
-# Cells of the reference that are kept to rank by learned scores.
+# Cells of the reference that are kept to rank by learned scores, and of the last rows, to find where a change began.
 _MOST_CELLS = 100_000
 # Points of the picture, batches and names of batches that are remembered, rows that are shown.
 _MOST_POINTS, _MOST_BATCHES, _MOST_MARKS, _SHOWN = 1000, 100, 10_000, 5
+# So many of the shorter windows after an alarm are listened to for where the change began.
+_LISTENS = 5
 # A column speaks for a change if chance alone would give it this evidence in one of ten such monitors.
 _SPEAKS = math.log(10)
 
@@ -93,8 +96,8 @@ class DriftMonitor(Stored):
 
     _kind = "monitor"
     _fields: ClassVar[Fields] = {
-        "level": (float,), "seed": (int,), "groups": (str, type(None)), "encoding": (dict,), "has_estimator": (bool,),
-        "n_rows": (int,), "largest": (float,), "alarm_row": (int, type(None)), "step": (int,), "batches": (list,),
+        "level": (float,), "seed": (int,), "random_state": (int, str, type(None)), "groups": (str, type(None)), "encoding": (dict,), "has_estimator": (bool,),
+        "n_rows": (int,), "largest": (float,), "alarm_row": (int, type(None)), "since": (list, type(None)), "step": (int,), "batches": (list,),
         "marks": (list,), "reference": (str,), "unusual": (list,), "used": (list,), "options": (dict,),
     }  # fmt: skip
 
@@ -111,6 +114,8 @@ class DriftMonitor(Stored):
         self.level = check_number("level", level, 0, 1, "a chance between 0 and 1")
         rng = as_rng(random_state)
         self._seed, self._groups = int(rng.integers(2**31)), groups
+        is_number = random_state is None or isinstance(random_state, int)
+        self._random_state = random_state if is_number else str(random_state)
         self._options = json.loads(json.dumps(columns, default=list))
         self.estimator = None if estimator is None else inputs.copy_seeded(estimator, estimator, rng)
         raw = as_raw(reference, "reference").hold_in_memory()
@@ -137,16 +142,16 @@ class DriftMonitor(Stored):
         ranked = known[drawn[n_learned:]]
         self._calibration = ranked[: max(_LEAST_ROWS, _MOST_CELLS // known.shape[1])]
         self._prepare(known[drawn[:n_learned]])
-        fixed = self._score(self._learner.rows)[:, : self._n_fixed]
-        self._edges[: self._n_fixed] = [make_edges(column) for column in fixed.T]
+        self._edges[: self._n_fixed] = [make_edges(column) for column in self._score_fixed(self._learner.rows).T]
         n_ones = np.full(len(self._edges), -1.0)
         if groups is None:
-            is_two = np.flatnonzero([each.kind != "value" for each in self._features])
+            is_two = np.flatnonzero(~self._is_value)
             n_ones[is_two] = np.round(self._learner.rows[:, is_two].mean(0) * len(ranked))
         self._bets = RankBets(count_bins(self._edges, self._score(ranked)), n_ones)
         self._reference = _digest(known)
         self._n_rows, self._largest = 0, 0.0
         self._alarm_row: int | None = None
+        self._since: Since | None = None
         # Every so many rows the evidence is remembered.
         self._step, self._history = 1, np.zeros((0, 2))
         self._batches: list[Batch] = []
@@ -168,7 +173,11 @@ class DriftMonitor(Stored):
     def _prepare(self, learned: Floats) -> None:
         """Make what follows from the columns and from the rows of the reference that scores are learned from."""
         self._features = list_features(self.encoding)
-        self._learner = LearnedScores(learned, self.estimator, np.flatnonzero(self._used))
+        self._missing = [each.missing for each in self._features]
+        self._is_value = np.array([each.kind == "value" for each in self._features])
+        self._ties: np.random.Generator | None = None
+        n_recent = _MOST_CELLS // learned.shape[1]
+        self._learner = LearnedScores(learned, self.estimator, np.flatnonzero(self._used), n_recent)
         self._n_fixed = len(self._features) + 1
         self._edges = np.tile(make_edges(np.zeros(1)), (self._n_fixed + len(self._learner), 1))
         counts = Counter((each.column, each.kind == "value") for each in self._features)
@@ -179,6 +188,7 @@ class DriftMonitor(Stored):
             part = (_VALUE if is_value else 1 - _VALUE) if each.column in has_value else 1.0
             weights[place] *= part / counts[each.column, is_value]
         self._weights = np.log([*weights, _SHARES["distance"]])
+        self._weigh()
 
     def _read(self, X: Any, name: str = "batch") -> Floats:
         """Give the features of rows, or of whole groups of them."""
@@ -189,10 +199,11 @@ class DriftMonitor(Stored):
 
     def _score(self, rows: Floats) -> Floats:
         """Score rows by columns, by distance, and by what is learned; NaN where a value is missing."""
-        missing = rows[:, [each.missing for each in self._features]] >= 1
-        is_value = np.array([each.kind == "value" for each in self._features])
-        columns = np.where(missing & is_value, np.nan, rows)
-        return np.column_stack([columns, self._learner.measure_distance(rows), self._learner.score(rows)])
+        return np.concatenate([self._score_fixed(rows), self._learner.score(rows)], axis=1)
+
+    def _score_fixed(self, rows: Floats) -> Floats:
+        columns = np.where((rows[:, self._missing] >= 1) & self._is_value, np.nan, rows)
+        return np.concatenate([columns, self._learner.measure_distance(rows)[:, None]], axis=1)
 
     def update(self, batch: Any, name: str | None = None, mark: str | None = None) -> MonitorState:
         """Bet on the rows of a batch, in their order, and say what is known now.
@@ -222,12 +233,12 @@ class DriftMonitor(Stored):
 
     def _bet(self, rows: Floats) -> Floats:
         """Bet on rows up to which no score changes, then learn from them; give their ranks by distance."""
-        n_scores = len(self._edges)
-        ties = np.random.Generator(np.random.PCG64(self._seed).advance(self._n_rows * n_scores)).random
         bins = find_bins(self._edges, self._score(rows))
-        ranks, wealth = self._bets.bet(bins, ties((len(rows), n_scores)), self._n_rows)
-        evidence = (wealth + self._all_weights).max(1)
-        reached = np.flatnonzero(evidence >= -math.log(self.level))
+        if self._ties is None:
+            self._ties = np.random.Generator(np.random.PCG64(self._seed).advance(self._n_rows * bins.shape[1]))
+        ranks, wealth = self._bets.bet(bins, self._ties.random(bins.shape))
+        evidence, limit = (wealth + self._all_weights).max(1), -math.log(self.level)
+        reached = np.flatnonzero(evidence >= limit)
         if self._alarm_row is None and len(reached):
             self._alarm_row = self._n_rows + int(reached[0])
         self._largest = max(self._largest, float(evidence.max()))
@@ -237,16 +248,22 @@ class DriftMonitor(Stored):
             self._step *= 2
             self._history = self._history[self._history[:, 0] % self._step == 0]
         self._n_rows += len(rows)
-        for slot, sample in self._learner.learn(rows, self._n_rows):
-            place = self._n_fixed + slot
-            self._edges[place] = make_edges(self._learner.score(sample, [slot])[:, 0])
-            values = self._learner.score(self._calibration, [slot])
-            self._bets.restart(place, count_bins(self._edges[place : place + 1], values)[0])
+        self._learner.keep(rows, self._n_rows)
+        if self._alarm_row is not None and self._n_rows <= (self._alarm_row // WINDOWS[0] + _LISTENS) * WINDOWS[0]:
+            weighted = self._bets.evidence + self._all_weights
+            if self._since is None or weighted.max() >= limit:
+                self._since = self._find_start(int(weighted.argmax()))
+        for slots, sample in self._learner.learn(self._n_rows):
+            places = np.add(slots, self._n_fixed)
+            self._edges[places] = [make_edges(column) for column in self._learner.score(sample, slots).T]
+            counts = count_bins(self._edges[places], self._learner.score(self._calibration, slots))
+            self._bets.restart(places, counts)
+            self._weigh()
         return ranks[:, self._n_fixed - 1]
 
-    @property
-    def _all_weights(self) -> Floats:
-        return np.concatenate([self._weights, math.log(_SHARES["learned"]) + self._learner.weights])
+    def _weigh(self) -> None:
+        """Set the logarithms of the weights of all scores, as new ones are learned."""
+        self._all_weights = np.concatenate([self._weights, math.log(_SHARES["learned"]) + self._learner.weigh()])
 
     def _remember(self, name: str | None, first: int, rows: Floats, ranks: Floats) -> None:
         """Keep what is said of a batch."""
@@ -266,29 +283,40 @@ class DriftMonitor(Stored):
         evidence = wealth + self._all_weights
         limit = -math.log(self.level)
         found: dict[str, ColumnEvidence] = {}
-        for place in np.argsort(-wealth[: len(self._features)], kind="stable"):
+        speak = np.flatnonzero(evidence[: len(self._features)] >= min(limit, _SPEAKS))
+        for place in speak[np.argsort(-wealth[speak], kind="stable")]:
             feature = self._features[place]
-            if evidence[place] >= min(limit, _SPEAKS) and feature.column not in found:
+            if feature.column not in found:
                 change = self._bets.describe(place)
                 if feature.kind != "value" and self._groups is None:
                     change = f"{feature.text} {'more' if self._bets.is_higher(place) else 'less'} often"
                 found[feature.column] = ColumnEvidence(feature.column, change, as_number(float(wealth[place])))
-        since = None if self._alarm_row is None else self._find_start(int(evidence.argmax()))
         return MonitorState(
             self._alarm_row is not None, self._alarm_row, as_number(float(evidence.max())), math.exp(-self._largest),
-            since, list(found.values()), self._unusual, self._n_rows, self._batches,
+            self._since, list(found.values()), self._unusual, self._n_rows, self._batches,
             self._history,
-            {"level": self.level, "estimator": self.estimator, "random_state": self._seed, "groups": self._groups},
+            {"level": self.level, "estimator": self.estimator, "random_state": self._random_state, "groups": self._groups},
         )  # fmt: skip
 
     def _find_start(self, score: int) -> Since:
-        """Give where the wealth of a score was put in; a learned score has seen the change before that."""
-        mean, deviation = self._bets.find_start(score)
-        last = self._n_rows - 1
-        low, high = max(mean - 2 * deviation, 0), min(mean + 2 * deviation, last)
-        if score >= self._n_fixed:
-            low = mean = self._learner.first_row(score - self._n_fixed)
-        return Since(round(mean), math.floor(low), math.ceil(high))
+        """Find where the change began that a score shows."""
+        known, recent = self._calibration, self._learner.list_recent(self._n_rows)
+        pairs = (
+            [(self._score_fixed(known).T[score], self._score_fixed(recent).T[score])]
+            if score < self._n_fixed
+            else (self._learner.score_recent(score - self._n_fixed, known, self._n_rows))
+        )
+        has = ~np.isnan(np.concatenate([values for _, values in pairs]))
+        numbers = np.flatnonzero(has) + self._n_rows - len(recent)
+        if self._bets.n_ones[score] >= 0:
+            likelihood = compare_shares(pairs[0][1], pairs[0][0])
+        else:
+            draw = np.random.default_rng(self._seed).random
+            ranks = [rank_among(values, known[~np.isnan(known)], draw(len(values))) for known, values in pairs]
+            likelihood = compare_normals(np.concatenate(ranks)[has])
+        row, low, high = numbers[list(find_start(likelihood))].tolist()
+        # What began before the rows that are kept may have begun at any moment.
+        return Since(row, low if low > numbers[0] else 0, high)
 
     def plot(self) -> "Picture":
         """Draw the evidence over time."""
@@ -317,10 +345,10 @@ class DriftMonitor(Stored):
             "history": self._history,
         } | {name: getattr(part, name) for part in (self._bets, self._learner) for name in part.kept}  # fmt: skip
         header = {
-            "level": self.level, "seed": self._seed, "groups": self._groups, "encoding": self.encoding.to_dict(),
+            "level": self.level, "seed": self._seed, "random_state": self._random_state, "groups": self._groups, "encoding": self.encoding.to_dict(),
             "used": self._used, "options": self._options, "has_estimator": self.estimator is not None,
             "n_rows": self._n_rows, "largest": self._largest,
-            "alarm_row": self._alarm_row, "step": self._step, "batches": self._batches,
+            "alarm_row": self._alarm_row, "since": self._since, "step": self._step, "batches": self._batches,
             "marks": self.marks, "reference": self._reference, "unusual": self._unusual,
         }  # fmt: skip
         return arrays, header
@@ -332,6 +360,7 @@ class DriftMonitor(Stored):
             found = "has bets of an estimator" if header["has_estimator"] else "has no bets of an estimator"
             raise ModelFileError(f"The monitor {found}; it must be given as at the start. Pass the same estimator.")
         monitor.level, monitor._seed, monitor._groups = header["level"], header["seed"], header["groups"]
+        monitor._random_state = header["random_state"]
         monitor.encoding = Encoding.from_dict(header["encoding"])
         monitor._used, monitor._options = header["used"], header["options"]
         seeds = np.random.default_rng(monitor._seed)
@@ -354,6 +383,7 @@ class DriftMonitor(Stored):
             setattr(part, name, arrays[name])
         monitor._n_rows, monitor._largest = header["n_rows"], header["largest"]
         monitor._alarm_row, monitor._step = header["alarm_row"], header["step"]
+        monitor._since = None if header["since"] is None else Since(*header["since"])
         monitor._batches, monitor.marks = [Batch(*each) for each in header["batches"]], header["marks"]
         monitor._unusual, monitor._reference = [UnusualRow(*each) for each in header["unusual"]], header["reference"]
         return monitor

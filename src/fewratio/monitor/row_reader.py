@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import quote_list
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, MISSING, TIME, ColumnValues
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, MISSING, NUMBER, TIME, ColumnValues
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, check_features
 from fewratio.errors import FewRatioWarning, InputError
@@ -97,7 +97,16 @@ def read_features(encoding: Encoding, raw: RawTable) -> Floats:
     if new := [label for label in raw.labels if label not in known]:
         _warn(f"{raw.name} has columns that the reference has not ({quote_list(new)}): they are left out.")
     result = np.zeros((raw.n_rows, encoding.n_features))
-    for column in encoding.used:
+    columns = encoding.used
+    if raw.array is not None and not np.isinf(raw.array).any():
+        # All numbers at once, which is what single rows need.
+        numeric = [column for column in columns if column.kind == NUMBER and column.name in raw.places]
+        columns = tuple(column for column in columns if column.kind != NUMBER or column.name not in raw.places)
+        values = raw.array[:, [raw.places[column.name] for column in numeric]]
+        missing, ends = np.isnan(values), [encoding.places[column.name].stop for column in numeric]
+        result[:, np.subtract(ends, 2)] = np.where(missing, [column.median for column in numeric], values)
+        result[:, np.subtract(ends, 1)] = missing
+    for column in columns:
         place = result[:, encoding.places[column.name]]
         nothing = ColumnValues(raw.name, column.name, MISSING, np.full(raw.n_rows, np.nan))
         if column.name not in raw.places:

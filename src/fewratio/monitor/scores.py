@@ -11,6 +11,8 @@ from fewratio.core.shapes import Floats
 # Values of a sample that are edges, points interpolated between few, and edges beyond it, in widths of the sample.
 _MOST_VALUES, _POINTS = 80, 40
 _BEYOND = np.array([0.05, 0.1, 0.2, 0.4, 1.0, 3.0, 10.0, 100.0])
+# Scores are of the order of 1. Sums of products have an error far below the last of these decimals.
+_DECIMALS = 6
 N_EDGES = _MOST_VALUES + _POINTS + 2 * len(_BEYOND)
 N_BINS = 2 * N_EDGES + 1
 
@@ -30,16 +32,29 @@ def make_edges(values: Floats) -> Floats:
 
 def find_bins(edges: Floats, values: Floats) -> NDArray[np.intp]:
     """Find the bins of values, of shape (n_rows, n_scores), by the edges of each score; -1 for NaN."""
-    bins = np.empty(values.shape, dtype=np.intp)
-    for place, (limits, column) in enumerate(zip(edges, values.T, strict=True)):
-        bins[:, place] = limits.searchsorted(column) + limits.searchsorted(column, "right")
-    return np.where(np.isnan(values), -1, bins)
+    # Complex numbers sort by their real part, here that of a score, and then by the other: one search for all scores.
+    scores = np.arange(len(edges))
+    limits, places = np.empty(edges.shape, np.complex128), np.empty(values.shape, np.complex128)
+    limits.real, limits.imag = scores[:, None], edges
+    places.real, places.imag = scores, values
+    bins = limits.ravel().searchsorted(places) + limits.ravel().searchsorted(places, "right")
+    return np.where(np.isnan(values), -1, bins - 2 * edges.shape[1] * scores)
+
+
+def round_scores(scores: Floats) -> Floats:
+    """Round scores, or the same row would have another one among other rows, and equal rows would not be ties."""
+    with np.errstate(over="ignore"):
+        return np.round(scores, _DECIMALS).astype(np.float32).astype(np.float64)
 
 
 def count_bins(edges: Floats, values: Floats) -> NDArray[np.int64]:
     """Count the values in each bin of each score."""
-    bins = find_bins(edges, values)
-    return np.stack([np.bincount(column[column >= 0], minlength=N_BINS) for column in bins.T]).astype(np.int64)
+    counts = np.empty((len(edges), N_BINS), dtype=np.int64)
+    for place, column in enumerate(values.T):
+        known = np.sort(column[~np.isnan(column)])
+        ends = np.stack([known.searchsorted(edges[place]), known.searchsorted(edges[place], "right")], axis=1)
+        counts[place] = np.diff(ends.ravel(), prepend=0, append=len(known))
+    return counts
 
 
 def sum_products(rows: Floats) -> Floats:

@@ -18,7 +18,7 @@ _LARGEST = 700.0
 
 
 class Since(NamedTuple):
-    """Where a change began: the number of a row, counting from 0 over all batches, and a range of two deviations."""
+    """Where a change began: the likeliest row, counting from 0 over all batches, and a range that holds it in 90 %."""
 
     row: int
     low: int
@@ -75,7 +75,7 @@ class MonitorState(Reported):
     p_value : float
         1 / the largest evidence so far, or 1. It is valid at any moment.
     since : Since or None
-        Where the change began, once there is an alarm.
+        Where the change began, once there is an alarm: a range that contains it in about 90 % of sudden changes.
     columns : list of ColumnEvidence
         The columns that speak for a change, the clearest first. It is empty as long as none does.
     rows : list of UnusualRow

@@ -1,0 +1,60 @@
+"""Where in a stream a change began, by one score of its rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, gammaln, ndtri
+
+from fewratio.core.shapes import Floats
+
+# The chance that the range of starts contains the right one, if a change is sudden.
+COVERED = 0.9
+
+
+def find_start(likelihood: Floats) -> tuple[int, int, int]:
+    """Find the likeliest first row of a change, and the first and last of the likeliest rows that hold 90 %.
+
+    Parameters
+    ----------
+    likelihood : ndarray of shape (n,)
+        The logarithms of the likelihoods of all rows, which count as equally likely before.
+    """
+    chance = np.exp(likelihood - likelihood.max())
+    likeliest = np.argsort(-chance, kind="stable")
+    total = chance[likeliest].cumsum()
+    some = likeliest[: int(total.searchsorted(COVERED * total[-1])) + 1]
+    return int(likeliest[0]), int(some.min()), int(some.max())
+
+
+def _sum_from(values: NDArray[np.generic]) -> Floats:
+    """Sum the values from each row on."""
+    return values[::-1].cumsum(dtype=np.float64)[::-1]
+
+
+def compare_shares(values: Floats, known: Floats) -> Floats:
+    """Give the log likelihood of a change of the share of ones, from each row on, against none.
+
+    The share that is known counts for the unknown one like one row.
+    """
+    share = (known.sum() + 0.5) / (len(known) + 1)
+    ones, n = _sum_from(values), np.arange(len(values), 0, -1)
+    changed = betaln(ones + share, n - ones + 1 - share) - betaln(share, 1 - share)
+    return changed - ones * np.log(share) - (n - ones) * np.log1p(-share)
+
+
+def rank_among(values: Floats, known: Floats, ties: Floats) -> Floats:
+    """Rank each of some values among those that are known, between 0 and 1; random numbers break ties."""
+    known = np.sort(known)
+    below, up_to = known.searchsorted(values), known.searchsorted(values, "right")
+    return (below + ties * (up_to - below + 1)) / (len(known) + 1)
+
+
+def compare_normals(ranks: Floats) -> Floats:
+    """Give the log likelihood of a change of the mean and deviation of normal scores, from each row on, against none.
+
+    What is known, a mean of 0 and a deviation of 1, counts for the unknown ones like one row.
+    """
+    scores = ndtri(ranks)
+    n, total, square = np.arange(len(ranks), 0, -1), _sum_from(scores), _sum_from(scores**2)
+    # A normal-gamma prior of one row: its evidence is a Student distribution's.
+    changed = gammaln(1 + n / 2) - (1 + n / 2) * np.log(1 + (square - total**2 / (n + 1)) / 2) - np.log(n + 1) / 2
+    return changed + square / 2
