@@ -105,3 +105,11 @@ def test_pairs_keep_the_level():
         found = compare_datasets(*countries(seed, 8), paired="country", n_permutations=99, random_state=seed)
         rejections.append(found.p_value <= 0.05)
     assert_level_is_kept(rejections)
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(300, 1), (57, 5), (1500, 3)])
+def test_pairs_of_equal_rows_do_not_differ(n_rows, n_columns):
+    rows, names = np.random.default_rng(0).normal(50, 10, (n_rows, n_columns)).round(2), np.arange(n_rows)
+    found = compare_datasets(rows, rows, paired=(names, names), n_permutations=99, random_state=1)
+    assert (found.p_value, set(found.p_values.values())) == (1, {1})
+    assert "Both tables have the same rows." in found.caution

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -558,9 +558,13 @@ class _Statistics:
         # Multiplied by that, the difference of the means of a standardised feature has unit variance.
         unit = np.sqrt(n_first * n_second / n)
 
-        def difference(features: Floats, n_first: Floats = n_first, n_second: Floats = n_second) -> Floats:
-            of_first, of_second = sums(features)
-            return of_first / n_first - of_second / n_second
+        def difference(
+            features: Floats, counts: tuple[Floats, Floats] = (n_first, n_second), found: Any = None
+        ) -> Floats:
+            """Give the sizes of differences of means; 0 for what is only rounding, as between pairs of equal rows."""
+            of_first, of_second = sums(features) if found is None else found
+            apart = np.abs(of_first / counts[0] - of_second / counts[1])
+            return real_deviation(np.abs(features).sum(0) / (counts[0] + counts[1])[0], apart)
 
         energy, norms = sums(self.energy), sums(self.norms)
         # The mean city-block distance within either sample; of a single row there is none.
@@ -570,16 +574,17 @@ class _Statistics:
         ]
         single = (k_first < 2) | (k_second < 2)
         # Where all rows of a sample are equal only rounding would be left, and differ between equal permutations.
-        least = ROUNDING * self.norms.sum() / self.kernel_sizes.sum() + np.finfo(np.float64).tiny
+        scale = self.norms.sum() / self.kernel_sizes.sum()
+        least = ROUNDING * scale + np.finfo(np.float64).tiny
+        single |= real_deviation(scale, np.abs(within[0] - within[1])) == 0
         spread = np.where(single, 0, np.abs(np.log(within[0].clip(least) / within[1].clip(least))))
-        apart = energy[0] / k_first - energy[1] / k_second
-        marginal, shape = unit * np.abs(difference(self.marginal)), unit * np.abs(difference(self.shape))
+        marginal, shape = unit * difference(self.marginal), unit * difference(self.shape)
         largest = np.maximum.reduceat(marginal, 3 * self.starts, axis=1)
-        products = unit * np.abs(difference(self.products))
+        products = unit * difference(self.products)
         values = {
-            "energy distance": (apart**2).sum(1),
+            "energy distance": (difference(self.energy, (k_first, k_second), energy) ** 2).sum(1),
             "difference of means": (difference(self.clipped) ** 2).sum(1),
-            "density ratio": (difference(self.ratio, k_first, k_second) ** 2).sum(1),
+            "density ratio": (difference(self.ratio, (k_first, k_second)) ** 2).sum(1),
             "largest difference of a column": largest.max(1),
             "spread": spread[:, 0],
             "linear discriminant": (difference(self.white) ** 2).sum(1),
