@@ -248,6 +248,7 @@ def _condition(part: str, text: str, permutations: int | None) -> tuple[str, str
 
 def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
     from fewratio.compare.blocks import describe_pairs
+    from fewratio.compare.regions import explain_regions
     from fewratio.core.wording import write_count
 
     a, b = result.names
@@ -277,6 +278,10 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield f"together    {relation.text}"
     if len(result.relations) > _RELATIONS:
         yield f"            and {len(result.relations) - _RELATIONS} more pairs; --json gives all"
+    for place, region in enumerate(result.regions):
+        yield f"{'' if place else 'regions':<12}{region.write(result.names)}"
+    differ = result.p_value is None or result.p_value <= LEVEL
+    yield from (f"            ({said})" for said in explain_regions(result.regions, differ))
     # Where the divergence is 0 all ratios are 1: no row is more typical than another.
     if (result.p_value is None or result.p_value <= LEVEL) and result.divergence > 0:
         related = [str(name) for relation in result.relations[:1] for name in relation.columns] if not named else []

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies
 from fewratio.compare.columns import ColumnDifference, Relation, describe_columns, describe_relations
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit
+from fewratio.compare.regions import Region, bin_columns, find_regions
 from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
@@ -264,6 +265,34 @@ class ComparisonResult(Reported):
         return describe_relations(self.samples, self._test.pairs, self._test.pair_p_values, LEVEL)
 
     @property
+    def regions(self) -> list[Region]:
+        """Where the samples differ, as rules of up to three conditions, the strongest first; searched when asked for.
+
+        At most five, with p-values up to 0.05, whatever the test of the whole samples finds; none if no test was asked
+        for. Each is the strongest of the rows that those before it leave.
+        """
+        return self._regions[0]
+
+    def rows(self, region: Region) -> tuple[Numbers, Numbers]:
+        """Give the numbers of a region's rows in the first sample and in the second."""
+        regions, numbers = self._regions
+        if region not in regions:
+            raise ParameterError("region is none of this result's. Pass one of result.regions.")
+        is_inside, n_first = numbers == regions.index(region), len(self.ratios_a)
+        return np.flatnonzero(is_inside[:n_first]), np.flatnonzero(is_inside[n_first:])
+
+    @cached_property
+    def _regions(self) -> tuple[list[Region], Numbers]:
+        """The regions, and the number of each row's region; -1 for none."""
+        pooled, is_first = _pool(self.samples)
+        numbers, rng = self._request.blocks, np.random.default_rng(self._request.seed).spawn(4)[0]
+        used = select_rows(pooled, is_first, rng, None if self._request.pairs is None else numbers)
+        columns = bin_columns(self.samples.columns, pooled[used])
+        if self._test is None or not columns:
+            return [], np.full(len(pooled), -1)
+        return find_regions(columns, pooled, is_first, used, numbers, rng)
+
+    @property
     def joint_columns(self) -> list[ColumnDifference]:
         """The columns that have a fifth or more of the joint difference, though they do not differ by themselves."""
         if self.p_value is None or self.p_value > LEVEL:
@@ -286,7 +315,7 @@ class ComparisonResult(Reported):
         test |= make_plain(self, "paired_rows", "n_unpaired") if self.paired_rows is not None else {}
         rows = make_plain(self, "ratios_a", "ratios_b", "is_held_out", "rows_a", "rows_b")
         row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
-        columns = make_plain(self, "non_overlapping", "columns", "relations")
+        columns = make_plain(self, "non_overlapping", "columns", "relations", "regions")
         rest = self.without_non_overlapping
         columns["without_non_overlapping"] = None if rest is None else make_plain(rest, "p_value", "divergence")
         return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
@@ -460,9 +489,9 @@ def compare_datasets(
 def _compare_samples(samples: inputs.Samples, request: "_Request") -> ComparisonResult:
     """Compare two samples that were read."""
     names, settings, estimator, numbers, pairs, n_permutations, seed, progress = request
+    # The first draws what `regions` needs.
     _, for_rows, for_folds, for_permutations = np.random.default_rng(seed).spawn(4)
-    pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
-    is_first = np.arange(len(pooled)) < samples.tables[0].n_rows
+    pooled, is_first = _pool(samples)
     order = row_order(pooled)
     used = select_rows(pooled, is_first, for_rows, None if pairs is None else numbers, order)
     rows, marks = pooled[used], is_first[used]
@@ -502,6 +531,12 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
         _test=test,
         _request=request,
     )
+
+
+def _pool(samples: inputs.Samples) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the rows of both samples, and which are of the first."""
+    pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
+    return pooled, np.arange(len(pooled)) < samples.tables[0].n_rows
 
 
 def _run_test(

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from fewratio.charts.chart import Chart, Picture, combine
-from fewratio.charts.distributions import marked_histogram, signed_bars
+from fewratio.charts.distributions import grouped_bars, marked_histogram, signed_bars
 from fewratio.charts.points import limit_chart
 from fewratio.compare.blocks import describe_pairs
 from fewratio.compare.columns import explain_effects, explain_joint
+from fewratio.compare.regions import explain_regions, write_share
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
 from fewratio.core.wording import write_count, write_list
@@ -48,6 +49,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
         [
             page.Section("How far apart", _how_far(result)),
             page.Section("Columns", _columns(result, shown, distributions)),
+            *([page.Section("Regions", _regions(result))] if result.regions else []),
             page.Section("Rows", _rows(result)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
@@ -68,6 +70,7 @@ def _answer(result: Any) -> str:
     together = " No single column stands out; they differ together."
     told = strongest if named else together
     told += f" {result.relations[0].text}." if result.relations else ""
+    told += f" {result.regions[0].write(result.names)}." if result.regions and not result.non_overlapping else ""
     return f"These tables differ (p = {result.p_value:.2g}).{_apart(result)}{told}{rest}"
 
 
@@ -196,6 +199,32 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         page.Table("Columns, the strongest first", headings, table, True, note),
         *relations,
         page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]]),
+    ]
+
+
+def _regions(result: Any) -> list[page.Block]:
+    a, b = result.names
+    labels = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)]
+    shares = {a: [each.first for each in result.regions], b: [each.second for each in result.regions]}
+    described = ". ".join(each.write(result.names) for each in result.regions)
+    table = [
+        [
+            f"{place}. {each.rule}",
+            *(page.Number(share, write_share(share)) for share in (each.first, each.second)),
+            page.Number(min(each.ratio, 1e9), f"{each.ratio:.3g}"),
+            f"{each.ratio_low:.2g} to {each.ratio_high:.2g}",
+            page.Number(each.p_value, f"{each.p_value:.2g}"),
+        ]
+        for place, each in enumerate(result.regions, 1)
+    ]
+    headings = ["rows with", a, b, f"ratio {a}/{b}", "95 %", "p"]
+    interval = "95 %: an interval of the ratio, approximate, that counts the search, too."
+    note = " ".join(
+        f"{said[0].upper()}{said[1:]}." for said in explain_regions(result.regions, result.p_value <= LEVEL)
+    )
+    return [
+        grouped_bars(labels, shares, "regions", f"{described}."),
+        page.Table("Where the tables differ, the strongest region first", headings, table, False, f"{note} {interval}"),
     ]
 
 

@@ -84,7 +84,7 @@ def _simplify(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if hasattr(value, "_asdict"):
-        return value._asdict()
+        return {name: _simplify(each) for name, each in value._asdict().items()}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,0 +1,129 @@
+"""How often regions are found and named without reason, and what they cost (JSON lines).
+
+python benchmarks/regions.py planted --draws 100 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py null --draws 400 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py cost >> results/benchmarks/regions.jsonl
+
+``planted``: ten uniform columns, 600 rows per table. A square of the first two holds 5 % of one table and 20 % of the
+other; where it is changes with each draw. The first region is right if its intersection with the square is at
+least 0.7 of their union, counted in rows. ``null``: tables with ties, categories and gaps. ``cost``: processor
+seconds of the comparison, and of `result.regions` after it, where three columns differ in mean or spread, so that there
+are several regions.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fewratio import compare_datasets
+from fewratio.compare.comparison import ComparisonResult
+from fewratio_bench.records import circumstances
+
+SIDE = 0.05**0.5
+SIZES = (2_000, 30), (50_000, 30), (2_000, 500)
+
+
+def plant(rng: np.random.Generator, low: Any, share: float, n: int = 600) -> Any:
+    """Draw a table of which a share of the rows is in a square."""
+    X = rng.uniform(size=(n, 10))
+    n_inside = round(share * n)
+    while (is_wrong := is_inside(X[n_inside:], low)).any():
+        X[n_inside:][is_wrong, :2] = rng.uniform(size=(int(is_wrong.sum()), 2))
+    X[:n_inside, :2] = low + SIDE * rng.uniform(size=(n_inside, 2))
+    return X
+
+
+def is_inside(X: Any, low: Any) -> Any:
+    """Whether rows are in the square."""
+    return ((X[:, :2] >= low) & (X[:, :2] < low + SIDE)).all(1)
+
+
+def measure_planted(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Count draws in which the first region is the square."""
+    rng = np.random.default_rng(args.seed)
+    overlaps, n_first, n_named = [], 0, []
+    for _ in range(args.draws):
+        low = rng.uniform(0, 1 - SIDE, 2)
+        tables = [plant(rng, low, share) for share in (0.2, 0.05)]
+        result = compare_datasets(*tables, n_permutations=1)
+        n_named.append(len(result.regions))
+        overlap = 0.0
+        if result.regions:
+            counts = np.zeros(2)
+            for X, rows in zip(tables, result.rows(result.regions[0]), strict=True):
+                found, truth = np.isin(np.arange(len(X)), rows), is_inside(X, low)
+                counts += (found & truth).sum(), (found | truth).sum()
+            overlap = counts[0] / counts[1]
+            n_first += {each.column for each in result.regions[0].conditions} == {0, 1}
+        overlaps.append(overlap)
+    yield {
+        "what": "planted",
+        "draws": args.draws,
+        "right": float((np.array(overlaps) >= 0.7).mean()),
+        "right_columns": n_first / args.draws,
+        "mean_overlap": round(float(np.mean(overlaps)), 3),
+        "regions_per_draw": float(np.mean(n_named)),
+    }
+
+
+def draw_mixed(rng: np.random.Generator, n: int) -> Any:
+    """Draw a table with ties, categories and gaps."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "number": rng.normal(size=n),
+            "count": rng.poisson(1, n),
+            "category": rng.choice(list("abcdefg"), n),
+            "gaps": np.where(rng.uniform(size=n) < 0.2, np.nan, rng.normal(size=n)),
+            "skewed": rng.exponential(size=n),
+        }
+    )
+
+
+def measure_null(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Count draws in which a region is named though nothing differs."""
+    rng = np.random.default_rng(args.seed)
+    for sizes in ((150, 150), (40, 160), (12, 12)):
+        tables = ((draw_mixed(rng, sizes[0]), draw_mixed(rng, sizes[1])) for _ in range(args.draws))
+        n_named = sum(bool(compare_datasets(*pair, n_permutations=1).regions) for pair in tables)
+        yield {"what": "null", "rows": sizes, "draws": args.draws, "named": n_named / args.draws}
+
+
+def measure_cost(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Time regions of tables of several sizes."""
+    rng = np.random.default_rng(args.seed)
+    for n, d in SIZES:
+        A, B = rng.normal(size=(n, d)), rng.normal(size=(n, d))
+        B[:, 0] += 0.5
+        B[:, 1] *= 1.5
+        B[:, 2] -= 0.3
+        start = time.process_time()
+        result: ComparisonResult = compare_datasets(A, B, n_permutations=1)
+        between = time.process_time()
+        n_regions = len(result.regions)
+        seconds = {"comparison_s": round(between - start, 2), "regions_s": round(time.process_time() - between, 2)}
+        yield {"what": "cost", "rows": [n, n], "columns": d, "regions": n_regions, **seconds}
+
+
+MEASURES = {"planted": measure_planted, "null": measure_null, "cost": measure_cost}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=list(MEASURES))
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for record in MEASURES[args.what](args):
+        print(json.dumps({**record, "seed": args.seed, **circumstances()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

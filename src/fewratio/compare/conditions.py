@@ -1,0 +1,221 @@
+"""Conditions on columns as a user would write them: ranges in round figures, categories, periods, gaps."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, DAY_SECONDS, DURATION, NUMBER, TIME
+from fewratio.data.columns import Column
+
+Bins = NDArray[np.bool_]
+
+# Bins of the first scan, and of categories those that are joined, at most so many at once.
+_COARSE, _JOINED = 6, 3
+# The part of a bin by which an edge may move to a rounder figure.
+_NEAR = 0.25
+# The steps of times of day in hours, and of durations and dates in seconds, the roundest first.
+_HOURS = 6, 3, 1, 1 / 2, 1 / 4, 1 / 12, 1 / 60, 1 / 3600
+_SECONDS = DAY_SECONDS, *(3600 * hours for hours in (12, *_HOURS))
+
+
+class Condition(NamedTuple):
+    """A condition on one column.
+
+    Attributes
+    ----------
+    column : str or int
+    text : str
+        In words: "age above 55".
+    low, high : float, str or None
+        The ends of a range, dates and times as texts. Numbers are above the lower end and at most the upper one; dates
+        and times are at or after the lower end and before the upper one.
+    values : tuple of str
+        The categories, or the only value of a range.
+    is_missing : bool
+        Whether it is that the value is missing. That it is not missing has no range and no values.
+    """
+
+    column: str | int
+    text: str
+    low: float | str | None = None
+    high: float | str | None = None
+    values: tuple[str, ...] = ()
+    is_missing: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedColumn:
+    """A column in bins that do not depend on which sample a row is of.
+
+    Attributes
+    ----------
+    label : str or int
+    column : Column
+    place : slice
+        Where its features are.
+    edges : ndarray of shape (n_edges,)
+        Between the bins of numbers, dates and times.
+    family : bool ndarray of shape (n_conditions, n_bins)
+        All conditions: which bins each holds.
+    coarse : bool ndarray of shape (n_coarse, n_bins)
+        A few of them.
+    """
+
+    label: str | int
+    column: Column
+    place: slice
+    edges: Floats
+    family: Bins
+    coarse: Bins
+
+    @classmethod
+    def of(cls, label: str | int, column: Column, place: slice, rows: Floats, n_bins: int) -> "BinnedColumn":
+        """Make about so many bins of as many rows each, with edges in round figures."""
+        features = rows[:, place]
+        if column.kind == CATEGORY:
+            counts = features[:, : len(column.categories)].sum(0)
+            frequent = np.argsort(-counts, kind="stable")[:_COARSE]
+            # The last bin is of categories that are not known.
+            n_all = features.shape[1] + 1
+            sets = [(each,) for each in range(len(counts))]
+            sets += [each for n in range(2, _JOINED + 1) for each in combinations(sorted(frequent.tolist()), n)]
+            sets += [(n_all - 2,)] * column.marks_missing
+            family = np.array([np.isin(np.arange(n_all), each) for each in sets])
+            is_coarse = [len(each) == 1 and (each[0] in frequent or each[0] >= len(counts)) for each in sets]
+            return cls(label, column, place, np.empty(0), family, family[is_coarse])
+        held = np.sort(column.decode(features))
+        edges = _find_edges(held, column, n_bins)
+        ends = np.append(np.searchsorted(held, edges, "left" if _is_dated(column) else "right"), len(held))
+        counts = np.diff(ends, prepend=0)
+        groups = np.arange(len(counts))
+        if len(counts) > _COARSE:
+            middles = (ends - counts / 2) / len(held)
+            groups = np.unique((middles * _COARSE).astype(np.intp), return_inverse=True)[1]
+        family, coarse = (_intervals(each, column) for each in (np.arange(len(counts)), groups))
+        return cls(label, column, place, edges, family, coarse)
+
+    def assign(self, rows: Floats) -> Numbers:
+        """Give the number of each row's bin."""
+        features = rows[:, self.place]
+        if self.column.kind == CATEGORY:
+            return np.where(features.any(1), features.argmax(1), features.shape[1])
+        missing = features[:, -1] > 0 if self.column.marks_missing else np.zeros(len(features), dtype=np.bool_)
+        bins = np.full(len(features), len(self.edges) + 1)
+        values = self.column.decode(features)
+        bins[~missing] = np.searchsorted(self.edges, values, "right" if _is_dated(self.column) else "left")
+        return bins
+
+    def describe(self, bins: Bins, rows: Floats) -> Condition:
+        """Write the condition that a value is in one of some bins."""
+        name, column = self.label, self.column
+        if column.marks_missing and bins[-2 if column.kind == CATEGORY else -1]:
+            return Condition(name, f"{name} is missing", is_missing=True)
+        if column.kind == CATEGORY:
+            values = tuple(column.categories[each] for each in np.flatnonzero(bins))
+            return Condition(name, f"{name} = {_write_any(values)}", values=values)
+        features = rows[:, self.place]
+        held = column.decode(features[bins[self.assign(rows)]])
+        if len(held) and (column.kind == BOOLEAN or held.min() == held.max()):
+            value = self._write(held[0])
+            return Condition(name, f"{name} = {value}", values=(value,))
+        inside = bins[: len(self.edges) + 1]
+        if inside.all():
+            return Condition(name, f"{name} is not missing")
+        if inside[0] and inside[-1]:
+            # Over midnight.
+            outside = np.flatnonzero(~inside)
+            first, last = outside[-1], outside[0] - 1
+        else:
+            first, last = np.flatnonzero(inside)[[0, -1]] - [1, 0]
+        low, high = (float(self.edges[each]) if 0 <= each < len(self.edges) else None for each in (first, last))
+        words = ("from", "before") if _is_dated(column) else ("above", "up to")
+        ends = [(word, self._write(end)) for word, end in zip(words, (low, high), strict=True) if end is not None]
+        text = f"{name} {' and '.join(' '.join(end) for end in ends)}"
+        if column.kind == NUMBER:
+            return Condition(name, text, low, high)
+        low_text, high_text = (None if end is None else self._write(end) for end in (low, high))
+        return Condition(name, text, low_text, high_text)
+
+    def _write(self, value: Any) -> str:
+        return f"{value:.12g}" if self.column.kind == NUMBER else self.column.write(float(value), 12)
+
+
+def _is_dated(column: Column) -> bool:
+    """Whether ranges begin at their lower end, as periods do."""
+    return column.kind in (DATE, TIME)
+
+
+def _write_any(values: tuple[str, ...]) -> str:
+    return f"{', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else values[0]
+
+
+def _intervals(groups: Numbers, column: Column) -> Bins:
+    """Give all ranges of bins, those of a group together; of times of day those over midnight, too; and the gap."""
+    n = int(groups.max()) + 1
+    ranges = [
+        (groups >= i) & (groups <= j) for i in range(n) for j in range(i, n) if column.marks_missing or j - i < n - 1
+    ]
+    if column.kind == TIME:
+        ranges += [(groups < i) | (groups > j) for i in range(1, n - 1) for j in range(i, n - 1)]
+    inside = np.array(ranges, dtype=np.bool_).reshape(len(ranges), len(groups))
+    if not column.marks_missing:
+        return inside
+    gap = np.arange(len(groups) + 1) == len(groups)
+    return np.concatenate([np.pad(inside, ((0, 0), (0, 1))), gap[None]])
+
+
+def _find_edges(held: Floats, column: Column, n_bins: int) -> Floats:
+    """Find edges in round figures between about so many bins of sorted values."""
+    values = np.unique(held)
+    if len(values) < 2:
+        return np.empty(0)
+    windows = list(pairwise(values.tolist()))
+    if len(values) > n_bins:
+        near, windows = _NEAR / n_bins, []
+        for share in np.arange(1, n_bins) / n_bins:
+            low, high = held[[int((share - near) * len(held)), int((share + near) * len(held))]]
+            if low < high:
+                windows.append((low, high))
+                continue
+            # A value that many rows have is a bin of its own.
+            place = int(np.searchsorted(values, low))
+            windows += [(values[i], values[i + 1]) for i in (place - 1, place) if 0 <= i < len(values) - 1]
+    edges = np.unique([_find_roundest(float(low), float(high), column) for low, high in dict.fromkeys(windows)])
+    # One of several that divide the values alike.
+    ends = np.searchsorted(held, edges, "left" if _is_dated(column) else "right")
+    return edges[np.unique(ends, return_index=True)[1]]
+
+
+def _find_roundest(low: float, high: float, column: Column) -> float:
+    """Find the roundest figure that divides two values: the lower one or above it, and of periods the higher one."""
+    is_dated, middle = _is_dated(column), (low + high) / 2
+    for figure in _list_figures(low, high, column):
+        if low < figure <= high if is_dated else low <= figure < high:
+            return figure
+    return high if is_dated else min(max(middle, low), math.nextafter(high, low))
+
+
+def _list_figures(low: float, high: float, column: Column) -> Iterator[float]:
+    """List figures near the middle of two values, the roundest first."""
+    middle = (low + high) / 2
+    if column.kind == DATE:
+        seconds = np.array([middle * DAY_SECONDS]).astype("datetime64[s]")
+        for unit in ("Y", "M"):
+            for later in (0, 1):
+                day = (seconds.astype(f"datetime64[{unit}]") + later).astype("datetime64[s]")
+                yield float(day.astype(np.int64)[0] / DAY_SECONDS)
+    if column.kind in (DATE, DURATION, TIME):
+        of_day = DAY_SECONDS if column.kind == DATE else 1
+        for step in _HOURS if column.kind == TIME else _SECONDS:
+            yield round(middle * of_day / step) * step / of_day
+    size = max(abs(low), abs(high))
+    for power in range(math.floor(math.log10(size)) + 1, math.floor(math.log10(size)) - 15, -1):
+        for factor in (10, 5, 2):
+            # Written as text and read again, 3 * 0.1 is 0.3.
+            yield float(f"{factor * round(middle / (factor * 10.0 ** (power - 1)))}e{power - 1}")

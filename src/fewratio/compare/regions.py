@@ -1,0 +1,362 @@
+"""Regions where two samples differ: rules of up to three conditions, with p-values that count the search."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewratio.compare.conditions import BinnedColumn, Bins, Condition
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.threads import one_thread
+from fewratio.data.columns import Column
+from fewratio.testing import LEVEL
+from fewratio.testing.permutations import ROUNDING, Exchange
+from fewratio.testing.two_sample import make_exchange, mark_smaller
+
+# Regions that are named at most, and conditions of each.
+_MOST, _CONDITIONS = 5, 3
+# Permutations of each search, and how many are done at once.
+_PERMUTATIONS, _AT_ONCE = 99, 33
+# Bins of a column, and of all columns together where there are many.
+_MOST_BINS, _LEAST_BINS, _ALL_BINS = 24, 8, 1_440
+# Conditions that the search begins with: those of the best pairs, where there are no more pairs than these.
+_STARTS, _MOST_PAIRS = 2, 1_770
+# How often each condition of the strongest region is put in the middle of those that are likely.
+_SETTLED = 2
+# How much weaker these may be: the 95 % quantile of chi-square for two ends of a range.
+_LIKELY = 5.99
+# A region has so many rows.
+_LEAST_ROWS = 5
+# Of regions about as strong, such as one and all other rows, the smaller is named: a region of all rows would lose this
+# part of its strength. Of 0.001, 0.2, 0.5 and 1, this and 1 found planted regions best (benchmarks/regions.py, another
+# seed); a smaller one finds broad differences more often.
+_SMALLER = 0.5
+_CONFIDENCE = 0.95
+# Sums over rows in single precision, which is twice as fast.
+_Singles = NDArray[np.float32]
+# The rule of a region: columns by their numbers, and which of their bins it holds.
+_Rule = tuple[tuple[int, Bins], ...]
+# Of a column: its coarse conditions by groups of bins; the rows of each group, with the groups of later columns that
+# they are in; and of each later column where its groups are, its conditions, and the weights of both together.
+_Pairs = tuple[_Singles, list[tuple[Numbers, _Singles]], list[tuple[slice, _Singles, _Singles]]]
+
+
+class Region(NamedTuple):
+    """Rows that one sample has more of: a rule on columns.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+        One to three, all of which hold.
+    first, second : float
+        The share of rows of either sample. The regions before it are left out, of its rows and of all rows.
+    ratio : float
+        Of these shares, first to second; infinite if the second sample has no such row.
+    ratio_low, ratio_high : float
+        An interval of 95 % for the ratio, approximate, that counts the search: it holds for all regions at once.
+    p_value : float
+        The chance that the search finds a region as strong where nothing differs. From the second region on: among the
+        rows that the regions before leave, if those are true.
+    is_of_rest : bool
+        Whether there are regions before it.
+    """
+
+    conditions: tuple[Condition, ...]
+    first: float
+    second: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    p_value: float
+    is_of_rest: bool
+
+    @property
+    def rule(self) -> str:
+        """The conditions in words."""
+        return " and ".join(each.text for each in self.conditions)
+
+    def write(self, names: Sequence[str]) -> str:
+        """Say how much of either sample it is, by their names."""
+        shares = [f"{write_share(share)} of {name}" for share, name in zip(self[1:3], names, strict=True)]
+        rows = "Of the other rows, those" if self.is_of_rest else "Rows"
+        where = "where" if any(each.text.endswith(" missing") for each in self.conditions) else "with"
+        return f"{rows} {where} {self.rule} are {' and '.join(shares)} (p = {self.p_value:.2g})"
+
+
+def find_regions(
+    columns: Sequence[BinnedColumn],
+    rows: Floats,
+    is_first: NDArray[np.bool_],
+    used: Numbers,
+    blocks: Numbers | None,
+    rng: np.random.Generator,
+) -> tuple[list[Region], Numbers]:
+    """Find the regions where two samples differ, the strongest first, and which one each row is in; -1 for none.
+
+    Each is the strongest of the rows that those before it leave. The same search runs on permutations of the samples,
+    and only regions with p-values up to 0.05 are named.
+
+    Parameters
+    ----------
+    columns : sequence of BinnedColumn
+    rows : ndarray of shape (n, d)
+        Both samples.
+    is_first : bool ndarray of shape (n,)
+    used : int ndarray of shape (n_used,)
+        The rows to search.
+    blocks : int ndarray of shape (n,) or None
+        See `make_exchange`.
+    rng : numpy Generator
+    """
+    codes = np.stack([column.assign(rows[used]) for column in columns], axis=1)
+    # Which rows change samples does not depend on which is called the first.
+    marks = mark_smaller(is_first[used])
+    found: list[Region] = []
+    numbers = np.full(len(rows), -1)
+    is_within = len(make_exchange(marks, None if blocks is None else blocks[used])[0].sizes) > 1
+    for number in range(_MOST):
+        left = numbers[used] < 0
+        exchange, unit = make_exchange(marks[left], None if blocks is None else blocks[used][left])
+        # Nothing is known where no block of the rows that are left has rows of both samples.
+        if (len(exchange.sizes) > 1) != is_within or exchange.smallest_p_value(_PERMUTATIONS) > LEVEL:
+            break
+        with one_thread():
+            search = _Search(columns, codes[left], float(marks[left].mean()))
+            best = _test_search(search, marks[left], exchange, unit, rng)
+        if best is None:
+            break
+        rule, p_value, quantile = best
+        inside = numbers < 0
+        n_first, n_second = (int((inside & sample).sum()) for sample in (is_first, ~is_first))
+        for place, bins in rule:
+            inside[inside] = bins[columns[place].assign(rows[inside])]
+        in_first, in_second = (int((inside & sample).sum()) for sample in (is_first, ~is_first))
+        low, high = _compute_interval((in_first, in_second), (n_first, n_second), quantile)
+        found.append(
+            Region(
+                tuple(columns[place].describe(bins, rows) for place, bins in sorted(rule, key=lambda each: each[0])),
+                in_first / n_first,
+                in_second / n_second,
+                in_first * n_second / (in_second * n_first) if in_second else math.inf,
+                low,
+                high,
+                p_value,
+                number > 0,
+            )
+        )
+        numbers[inside] = number
+    return found, numbers
+
+
+def explain_regions(regions: Sequence[Region], differ: bool) -> list[str]:
+    """Say what the p-values of regions mean; `differ` is whether the test of the whole samples finds a difference."""
+    said = ["p-values count the search, which also runs on permutations of the samples"] * bool(regions)
+    if any(each.is_of_rest for each in regions):
+        said.append(
+            "later regions, their shares and p-values are of the rows that earlier ones leave, if those are real"
+        )
+    if regions and not differ:
+        said.append("the test of the whole tables finds no difference: take the region as a hint")
+    return said
+
+
+def write_share(share: float) -> str:
+    """Write a share as a percentage, small ones with a decimal.
+
+    Examples
+    --------
+    >>> write_share(0.182), write_share(0.0042), write_share(0)
+    ('18 %', '0.4 %', '0 %')
+    """
+    return f"{share * 100:.{int(0 < share < 0.01)}f} %"
+
+
+def bin_columns(columns: Mapping[str | int, tuple[Column, slice]], rows: Floats) -> list[BinnedColumn]:
+    """Make bins of all columns that vary."""
+    n_bins = min(max(_ALL_BINS // len(columns), _LEAST_BINS), _MOST_BINS)
+    found = [BinnedColumn.of(label, column, place, rows, n_bins) for label, (column, place) in columns.items()]
+    return [column for column in found if len(column.family)]
+
+
+def _compute_interval(counts: Sequence[int], sizes: Sequence[int], quantile: float) -> tuple[float, float]:
+    """Give limits of the ratio of two shares, so many standard errors of its logarithm from it."""
+    n = np.array(counts) + 0.5, np.array(sizes) + 1.0
+    middle = float(np.log(n[0] / n[1]) @ [1, -1])
+    error = float((1 / n[0] - 1 / n[1]).sum()) ** 0.5
+    high = math.exp(middle + quantile * error) if counts[1] else math.inf
+    return math.exp(middle - quantile * error) if counts[0] else 0.0, high
+
+
+def _test_search(
+    search: "_Search", marks: NDArray[np.bool_], exchange: Exchange, unit: Numbers, rng: np.random.Generator
+) -> tuple[_Rule, float, float] | None:
+    """Search for the strongest region; give it, its p-value, and how many errors to go for its interval.
+
+    None if the p-value is above the level, which is certain before all permutations are done.
+    """
+    score, deviation, rule = search.find_best(marks[None])[0]
+    if deviation == 0:
+        return None
+    is_enumerated = exchange.is_enumerated(_PERMUTATIONS)
+    every = exchange.enumerate_all() if is_enumerated else None
+    total = exchange.count_used(_PERMUTATIONS)
+    n_above, deviations = int(not is_enumerated), []
+    n_all = total + n_above
+    for start in range(0, total, _AT_ONCE):
+        n = min(_AT_ONCE, total - start)
+        members = exchange.draw(n, rng) if every is None else every[start : start + n]
+        drawn = search.find_best(members[:, unit])
+        n_above += sum(each[0] >= score - ROUNDING * abs(score) for each in drawn)
+        deviations += [each[1] for each in drawn]
+        if n_above > LEVEL * n_all:
+            return None
+    return rule, n_above / n_all, float(np.quantile(deviations, _CONFIDENCE, method="higher"))
+
+
+class _Search:
+    """The search for the strongest region, in many divisions of the same rows into two samples at once.
+
+    A region is scored by its squared deviation: that of the number of its rows in one sample from what is expected, in
+    standard errors of permutations. One is added to the variance: where hardly a row of a small sample is expected, a
+    single one is no surprise.
+    """
+
+    def __init__(self, columns: Sequence[BinnedColumn], codes: Numbers, share: float) -> None:
+        self._codes, self._share, self._scale = codes, share, share * (1 - share) / len(codes)
+        self._sets = [column.family for column in columns]
+        self._families = [column.family.T.astype(np.float32) for column in columns]
+        self._places, self._marks = _mark_bins(codes, [len(each) for each in self._families])
+        # What the best of so many independent bins adds by chance to a squared deviation.
+        self._penalty = 2 * math.log(self._marks.shape[1])
+        self._coarse = [column.coarse for column in columns]
+        self._uses_pairs = len(columns) > 1 and len(columns) * (len(columns) - 1) // 2 <= _MOST_PAIRS
+
+    def find_best(self, labels: NDArray[np.bool_]) -> list[tuple[float, float, _Rule]]:
+        """Find the strongest region of each division: its score, its deviation and its rule.
+
+        Parameters
+        ----------
+        labels : bool ndarray of shape (n_divisions, n)
+            Which rows are in one sample; in all divisions as many.
+        """
+        centred = labels - np.float32(self._share)
+        best: list[tuple[float, _Rule]] = [(-math.inf, ())] * len(labels)
+        divisions = list(range(len(labels)))
+        rules: list[_Rule] = [()] * len(labels)
+        for n_kept in (0, 1, 1, 2, 2)[: 2 * len(self._families) - 1]:
+            # The last conditions are kept, and the best one is joined to them.
+            found = self._extend([rule[len(rule) - n_kept :] for rule in rules], centred[divisions])
+            for place, (strength, rule) in zip(divisions, found, strict=True):
+                score = strength - self._penalty * len(rule)
+                if score > best[place][0]:
+                    best[place] = score, rule
+            rules = [rule for _, rule in found]
+            if n_kept == 0 and self._uses_pairs:
+                starts = self._scan_pairs(centred)
+                divisions += [place for place, _ in starts]
+                rules += [rule for _, rule in starts]
+        return [self._settle(rule, signs) for (_, rule), signs in zip(best, centred, strict=True)]
+
+    def _settle(self, rule: _Rule, centred: _Singles) -> tuple[float, float, _Rule]:
+        """Put for each condition the one in the middle of those that are likely, the others given.
+
+        Half a squared deviation is about a logarithm of a likelihood. The strongest condition fits chance, too; that
+        from which all others differ in the fewest rows, weighted by their likelihoods, is nearer to the truth.
+        """
+        strength = 0.0
+        for _ in range(_SETTLED * len(rule)):
+            (column, _), rule = rule[0], rule[1:]
+            mask = np.ones(len(centred), dtype=np.bool_)
+            for place, bins in rule:
+                mask &= bins[self._codes[:, place]]
+            family, codes = self._families[column], self._codes[mask, column]
+            counts = np.bincount(codes, minlength=len(family))
+            sums = np.bincount(codes, centred[mask], len(family)) @ family
+            strengths = sums**2 * _weigh(counts @ family, len(self._codes), self._scale)
+            # Of the sample that has more rows there.
+            is_likely = (np.sign(sums) == np.sign(sums[strengths.argmax()])) & (strengths >= strengths.max() - _LIKELY)
+            likelihoods = is_likely * np.exp((strengths - strengths.max()) / 2)
+            chances = family @ (likelihoods / likelihoods.sum())
+            chosen = int(((counts * (2 * chances - 1)) @ family).argmax())
+            strength, rule = float(strengths[chosen]), (*rule, (column, self._sets[column][chosen]))
+        return strength - self._penalty * len(rule), strength**0.5, rule
+
+    def _extend(self, rules: Sequence[_Rule], centred: _Singles) -> list[tuple[float, _Rule]]:
+        """Join to each rule the condition on another column that makes it strongest; with the squared deviation."""
+        masks = np.ones(centred.shape, dtype=np.float32)
+        is_used = np.zeros((len(rules), len(self._families)), dtype=np.bool_)
+        for mask, used, rule in zip(masks, is_used, rules, strict=True):
+            for column, bins in rule:
+                mask *= bins[self._codes[:, column]]
+                used[column] = True
+        counts, sums = masks @ self._marks, (masks * centred) @ self._marks
+        strongest, which = np.full(len(rules), -1.0), np.zeros((len(rules), 2), dtype=np.intp)
+        for number, (family, place) in enumerate(zip(self._families, self._places, strict=True)):
+            strengths = (sums[:, place] @ family) ** 2 * _weigh(
+                counts[:, place] @ family, len(self._codes), self._scale
+            )
+            found = strengths.argmax(1)
+            values = strengths[np.arange(len(rules)), found]
+            better = (values > strongest) & ~is_used[:, number]
+            strongest[better] = values[better]
+            which[better, 0], which[better, 1] = number, found[better]
+        return [
+            (float(strength), (*rule, (int(number), self._sets[number][condition])))
+            for strength, rule, (number, condition) in zip(strongest, rules, which, strict=True)
+        ]
+
+    def _scan_pairs(self, centred: _Singles) -> list[tuple[int, _Rule]]:
+        """Scan coarse conditions on all pairs of columns; give a condition of each of the strongest pairs."""
+        n_divisions, strengths, which = len(centred), [], []
+        for first, (family, groups, later) in enumerate(self._pairs):
+            of_groups = np.stack([centred[:, rows] @ marks for rows, marks in groups], axis=1)
+            sums = family @ of_groups
+            for place, of_second, weights in later:
+                found = np.abs(sums[:, :, place] @ of_second * weights).reshape(n_divisions, -1)
+                best = found.argmax(1)
+                strengths.append(found[np.arange(n_divisions), best])
+                which.append((first, best // weights.shape[1]))
+        order = np.argsort(-np.stack(strengths, axis=1), axis=1, kind="stable")[:, :_STARTS]
+        return [
+            (division, ((which[pair][0], self._coarse[which[pair][0]][which[pair][1][division]]),))
+            for division in range(n_divisions)
+            for pair in order[division]
+        ]
+
+    @cached_property
+    def _pairs(self) -> list[_Pairs]:
+        """What the scan of pairs needs of each column but the last."""
+        groups = [np.unique(coarse, axis=1, return_inverse=True) for coarse in self._coarse]
+        families = [coarse.astype(np.float32) for coarse, _ in groups]
+        codes = np.stack([number[self._codes[:, place]] for place, (_, number) in enumerate(groups)], axis=1)
+        places, marks = _mark_bins(codes, [family.shape[1] for family in families])
+        found = []
+        for first, family in enumerate(families[:-1]):
+            start = places[first].stop
+            of_groups = [np.flatnonzero(codes[:, first] == group) for group in range(family.shape[1])]
+            parts = [(rows, marks[rows, start:]) for rows in of_groups]
+            counts, later = family @ np.stack([part.sum(0) for _, part in parts]), []
+            for place, second in zip(places[first + 1 :], families[first + 1 :], strict=True):
+                where = slice(place.start - start, place.stop - start)
+                later.append(
+                    (where, second.T, np.sqrt(_weigh(counts[:, where] @ second.T, len(self._codes), self._scale)))
+                )
+            found.append((family, parts, later))
+        return found
+
+
+def _mark_bins(codes: Numbers, sizes: Sequence[int]) -> tuple[list[slice], _Singles]:
+    """Give where each column's bins are, and zeros and ones that say which bin each row is in."""
+    ends: Numbers = np.cumsum(sizes)
+    marks = np.zeros((len(codes), ends[-1]), dtype=np.float32)
+    np.put_along_axis(marks, codes + (ends - np.array(sizes)), 1, axis=1)
+    return [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)], marks
+
+
+def _weigh(counts: NDArray[Any], n: int, scale: float) -> NDArray[Any]:
+    """Give what turns squared differences from the expected into squared deviations, by the rows of regions."""
+    weights = (1 - np.float32(_SMALLER / n) * counts) / (np.float32(scale) * counts * (n - counts) + 1)
+    return (counts >= _LEAST_ROWS) * weights
