@@ -144,6 +144,7 @@ def defaults():
 def changes():
     """F1 and covering of found changes, means over annotated series."""
     names = {"fewratio, segmentation": "`detect_changes`", "fewratio, test at 0.05": "`detect_changes(level=0.05)`"}
+    names |= {"fewratio, swings": '`detect_changes(swings="changes")`'}
     scores = {"F1": "f1", "covering": "covering"}
     found = {
         (names.get(each["method"], each["method"]), each["half"], score): each[key]
