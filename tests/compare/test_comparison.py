@@ -340,6 +340,31 @@ def test_copied_rows_are_said_where_they_are_no_chance():
     compare_datasets(few_values[:40], few_values[40:], n_permutations=49)
 
 
+@pytest.mark.parametrize(("n_columns", "copied"), [(5, 100), (5, 30), (2, 100)])
+def test_copied_rows_are_said_where_single_columns_repeat(n_columns, copied):
+    rows = np.random.default_rng(0).normal(size=(200, n_columns)).round(1)
+    with pytest.warns(UserWarning, match="rows of A are copies of others"):
+        compare_datasets(np.concatenate([rows[:100], rows[:copied]]), rows[100:], n_permutations=19)
+
+
+def test_rows_that_both_tables_have_are_said_where_they_are_no_chance():
+    rows = np.random.default_rng(0).normal(size=(150, 5)).round(1)
+    with pytest.warns(UserWarning, match="100 rows of A are in B, too; .* Compare the rows that are new alone"):
+        compare_datasets(rows[:100], rows, n_permutations=19)
+
+
+@pytest.mark.parametrize("agreeing", [0, 0.85])
+def test_rows_that_coincide_by_chance_are_not_said(agreeing, recwarn):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(1, 6, (200, 6))
+    rows = np.where(rng.random(rows.shape) < agreeing, rng.integers(1, 6, (200, 1)), rows)
+    years = np.repeat([[2020], [2021]], 100, axis=0)
+    for A, B in ((rows[:100], rows[100:]), (rows[rows[:, 0] < 3], rows[rows[:, 0] >= 3])):
+        compare_datasets(A, B, n_permutations=9)
+    compare_datasets(*np.split(np.column_stack([rows, years]), 2), n_permutations=9)
+    assert not list(recwarn)
+
+
 # ---------------------------------------------------------------- what differs
 
 

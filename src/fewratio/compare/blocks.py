@@ -16,8 +16,9 @@ from fewratio.errors import FewRatioWarning, name_parameter
 
 # Rows that are copies of others of their sample, from which on it is said: as many, and this share of the rows.
 _N_COPIES, _SHARE = 3, 0.05
-# How many times the share of equal pairs that chance makes.
-_IMPLAUSIBLE = 10
+# How many times the share of equal pairs that chance makes; different rows that do not all occur twice by chance;
+# and how many times the square of a number in `_has_gap` that chance allows.
+_IMPLAUSIBLE, _SURE, _GAP = 10, 20, 4
 
 
 def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
@@ -51,11 +52,11 @@ def describe_pairs(result: Any) -> str:
 def warn_of_copies(
     rows: Floats, is_first: NDArray[np.bool_], columns: Sequence[slice], order: Numbers, names: tuple[str, str]
 ) -> None:
-    """Warn where rows occur several times in their sample that would not by chance; a single column may well repeat.
+    """Warn where rows occur several times in their sample, or in both samples, that would not by chance.
 
     The test takes rows as independent. Where columns have few values equal rows are no surprise, but then the two
-    samples have rows in common, too, and different rows of a sample agree in any single column. Equal rows are
-    neighbours in ``order``, as in that of `row_order`.
+    samples have rows in common as often as each has copies, and different rows agree in all columns but one. A single
+    column may well repeat. Equal rows are neighbours in ``order``, as in that of `row_order`.
     """
     numbers, last = np.zeros(len(rows), dtype=np.intp), 0
     for block in row_blocks(len(rows) - 1, rows.shape[1]):
@@ -66,15 +67,14 @@ def warn_of_copies(
     counts = [np.bincount(numbers[sample], minlength=numbers.max() + 1) for sample in (is_first, ~is_first)]
     in_common = float(counts[0] @ counts[1]) / (counts[0].sum() * counts[1].sum())
     for count, sample, name in zip(counts, (is_first, ~is_first), names, strict=True):
-        n_rows, n_different = int(count.sum()), int((count > 0).sum())
-        n_copies = n_rows - n_different
-        if n_copies < max(_N_COPIES, _SHARE * n_rows) or n_different < 2:
-            continue
-        different = rows[sample][np.unique(numbers[sample], return_index=True)[1]]
-        if sum(bool((different[:, place] != different[0, place]).any()) for place in columns) < 2:
-            continue
-        agreeing = min(_equal_pairs(np.unique(column, return_counts=True)[1]) for column in different.T)
-        if _equal_pairs(count) > _IMPLAUSIBLE * max(in_common, agreeing):
+        n_copies = int(count.sum() - (count > 0).sum())
+        if n_copies >= max(_N_COPIES, _SHARE * count.sum()) and _is_no_chance(
+            rows[sample][np.unique(numbers[sample], return_index=True)[1]],
+            columns,
+            _equal_pairs(count),
+            in_common,
+            count,
+        ):
             warnings.warn(
                 FewRatioWarning(
                     f"{write_count(n_copies, 'row')} of {name} are copies of others; the test takes rows as "
@@ -83,6 +83,65 @@ def warn_of_copies(
                 ),
                 stacklevel=4,
             )
+    n_shared = int(np.minimum(*counts).sum())
+    if n_shared >= max(_N_COPIES, _SHARE * min(count.sum() for count in counts)) and (counts[0] != counts[1]).any():
+        different = rows[np.unique(numbers, return_index=True)[1]]
+        if _is_no_chance(different, columns, in_common, max(map(_equal_pairs, counts))):
+            warnings.warn(
+                FewRatioWarning(
+                    f"{write_count(n_shared, 'row')} of {names[0]} are in {names[1]}, too; the test takes rows as "
+                    "independent, so it may miss a difference. Compare the rows that are new alone."
+                ),
+                stacklevel=4,
+            )
+
+
+def _is_no_chance(
+    different: Floats, columns: Sequence[slice], equal: float, elsewhere: float, counts: Numbers | None = None
+) -> bool:
+    """Decide whether more pairs of rows are equal than chance makes, or each row occurs twice, or thrice.
+
+    Parameters
+    ----------
+    different : ndarray of shape (n, d)
+        The rows, each once.
+    columns : sequence of slice
+    equal, elsewhere : float
+        The share of pairs that are equal, and that of other pairs which would be equal as often.
+    counts : int ndarray, optional
+        How often each row occurs.
+    """
+    codes = [np.unique(different[:, place], axis=0, return_inverse=True)[1].reshape(-1) for place in columns]
+    codes = [code for code in codes if code.any()]
+    if len(codes) < 2:
+        return False
+    # Of independent rows each occurs an even number of times with probability 1/2 at most.
+    if counts is not None and len(different) >= _SURE and np.gcd.reduce(counts) > 1:
+        return True
+    agree = [_equal_pairs(np.bincount(code)) for code in codes]
+    in_feature = min(_equal_pairs(np.unique(column, return_counts=True)[1]) for column in different.T)
+    if equal > _IMPLAUSIBLE * max(elsewhere, in_feature):
+        return True
+    if equal <= _IMPLAUSIBLE * elsewhere or (counts is not None and not _has_gap(np.bincount(counts)[1:])):
+        return False
+    keys = np.random.default_rng(0).integers(2**63, size=len(codes), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    products = [code.astype(np.uint64) * key for code, key in zip(codes, keys, strict=True)]
+    whole = np.sum(products, axis=0)
+    in_others = [_equal_pairs(np.unique(whole - product, return_counts=True)[1]) for product in products]
+    return equal > _IMPLAUSIBLE * max(
+        others * alone / (1 - alone) for others, alone in zip(in_others, agree, strict=True)
+    )
+
+
+def _has_gap(spectrum: Numbers) -> bool:
+    """Decide, by how many rows occur once, twice and so on, whether one number is more common than chance makes it.
+
+    Of independent rows those that occur k times are f(k) with k f(k)^2 <= (k + 1) f(k - 1) f(k + 1) on average, since
+    their numbers are mixtures of Poisson distributions: where many occur twice, some occur thrice.
+    """
+    k = int(spectrum[1:].argmax()) + 2
+    before, here, after = spectrum[k - 2], spectrum[k - 1], spectrum[k:].sum()
+    return bool(k * here**2 > _GAP * (k + 1) * before * after)
 
 
 def _equal_pairs(counts: Numbers) -> float:
