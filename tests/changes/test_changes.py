@@ -108,6 +108,7 @@ def test_a_step_is_found_in_spite_of_them(kind, mode):
     assert found.is_test == bool(mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_periods", [2.2, 3])
 @pytest.mark.parametrize("mode", [{}, {"level": 0.01, "random_state": 0}])
 def test_a_season_of_few_periods_is_no_change_and_hides_none(n_periods, mode):
@@ -171,6 +172,7 @@ def test_the_level_holds_for_rows_that_depend_on_each_other():
     assert reported <= binom.ppf(0.999, 30, level)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [{}, {"level": 0.05, "n_permutations": 19, "random_state": 0}])
 def test_units_do_not_matter(mode):
     series = two_changes()
@@ -180,6 +182,7 @@ def test_units_do_not_matter(mode):
     assert np.allclose(found.scores, expected.scores, rtol=1e-6, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_gaps_are_no_changes():
     series = two_changes()
     series[[10, 11, 50], 0] = np.nan
@@ -395,6 +398,7 @@ def test_stairs_are_changes_and_isolated_values_are_not():
 MODES = pytest.mark.parametrize("options", [{}, {"level": 0.01, "random_state": 0}], ids=["segments", "test"])
 
 
+@pytest.mark.slow
 @MODES
 def test_a_column_without_noise_hides_no_change_of_others(options):
     rows = np.arange(600)
@@ -404,6 +408,7 @@ def test_a_column_without_noise_hides_no_change_of_others(options):
     assert [(each["column"], round(each["mean_after"])) for each in found.changes] == [("status", 1), ("noise", 16)]
 
 
+@pytest.mark.slow
 @MODES
 def test_many_missing_values_hide_no_change(options):
     series = np.random.default_rng(1).normal(10, 1, 600) + 6 * (np.arange(600) >= 400)
@@ -413,6 +418,7 @@ def test_many_missing_values_hide_no_change(options):
     assert [each["column"] for each in found.changes] == ["x is missing", "x is missing", "x"]
 
 
+@pytest.mark.slow
 @MODES
 @pytest.mark.parametrize("start", [0, 1000, 2959])
 def test_a_gap_in_a_season_is_no_change(options, start):

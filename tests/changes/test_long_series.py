@@ -77,9 +77,10 @@ def test_a_file_that_is_not_held_gives_what_the_table_gives(noise, tmp_path, mon
     assert rows["score"].notna().sum() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("deviations", "row"),
-    [(5, 31_231), *(pytest.param(*each, marks=pytest.mark.slow) for each in [(12, 31_235), (100, 31_239)])],
+    [(5, 31_231), (12, 31_235), (100, 31_239)],
 )
 @pytest.mark.parametrize("options", [{}, {"level": 0.05, "n_permutations": 19, "random_state": 0}], ids=["cut", "test"])
 def test_a_block_with_rows_of_both_sides_is_no_change_of_its_own(deviations, row, options):
@@ -92,6 +93,7 @@ def test_a_block_with_rows_of_both_sides_is_no_change_of_its_own(deviations, row
     assert change["deviation_after"] == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_short_burst_is_two_changes():
     series = np.random.default_rng(0).normal(size=N)
     series[31_234:31_284] += 100
@@ -107,6 +109,7 @@ def test_a_long_staircase_changes_at_its_steps():
     assert detect_changes(series).points.tolist() == [43_456, 83_459]
 
 
+@pytest.mark.slow
 def test_the_season_is_not_in_deviations_and_places():
     rows = np.arange(N)
     series = np.random.default_rng(0).normal(size=N) + 20 * (rows % 24 > 17) + 3 * (rows >= 60_007)
