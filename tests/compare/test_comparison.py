@@ -353,6 +353,16 @@ def test_rows_that_both_tables_have_are_said_where_they_are_no_chance():
         compare_datasets(rows[:100], rows, n_permutations=19)
 
 
+def test_names_that_repeat_in_one_table_offer_blocks():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"country": np.repeat([f"c{i}" for i in range(12)], 10), "x": rng.normal(size=120)})
+    with pytest.warns(UserWarning, match="country has 12 values in about 10 rows each, .* blocks='country'"):
+        compare_datasets(table[:60], table[60:], n_permutations=9)
+    # Kinds are no names, and names that both tables have offer none.
+    compare_datasets(table[:20], table[20:40], n_permutations=9)
+    compare_datasets(table[::2], table[1::2], n_permutations=9)
+
+
 @pytest.mark.parametrize("agreeing", [0, 0.85])
 def test_rows_that_coincide_by_chance_are_not_said(agreeing, recwarn):
     rng = np.random.default_rng(0)

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewratio.data.collection import Collection
+from fewratio.data.raw_table import as_raw
 from fewratio.data.readers.csv import read_csv
 from fewratio.data.readers.files import (
     find_file,
@@ -882,3 +883,11 @@ def test_columns_divided_by_blanks_are_found(tmp_path):
 def test_a_name_that_is_repeated_is_to_be_changed(tmp_path):
     with pytest.raises(DataFileError, match=r"the name 'p'\); expected another name for each column. Rename one"):
         read_columns(find_file(write(tmp_path, "a.csv", "p,p\n1,2\n")))
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["a", "b"])])
+def test_categories_of_polars_are_read_from_arrow_files(dtype, tmp_path):
+    table = pl.DataFrame({"kind": ["a", None, "b", "a"]}, schema={"kind": dtype})
+    table.write_ipc(tmp_path / "table.arrow")
+    values = as_raw(str(tmp_path / "table.arrow"), "A").values("kind")
+    assert (values.kind, values.codes.tolist(), list(values.texts)) == ("category", [0, -1, 1, 0], ["a", "b"])

@@ -19,6 +19,8 @@ _N_COPIES, _SHARE = 3, 0.05
 # How many times the share of equal pairs that chance makes; different rows that do not all occur twice by chance;
 # and how many times the square of a number in `_has_gap` that chance allows.
 _IMPLAUSIBLE, _SURE, _GAP = 10, 20, 4
+# Fewer names of a table are kinds.
+_N_NAMES = 4
 
 
 def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
@@ -91,6 +93,32 @@ def warn_of_copies(
                 FewRatioWarning(
                     f"{write_count(n_shared, 'row')} of {names[0]} are in {names[1]}, too; the test takes rows as "
                     "independent, so it may miss a difference. Compare the rows that are new alone."
+                ),
+                stacklevel=4,
+            )
+
+
+def warn_of_names(codes: Mapping[str | int, Numbers], is_first: NDArray[np.bool_], separating: Collection[Any]) -> None:
+    """Warn where a column that separates the tables names things that have several rows each, such as patients.
+
+    Parameters
+    ----------
+    codes : mapping of str or int to int ndarray of shape (n,)
+        Of columns of categories the number of each row's category; -1 for what is missing.
+    is_first : bool ndarray of shape (n,)
+    separating : collection
+        The columns that separate the tables.
+    """
+    for label, code in codes.items():
+        sides = [np.unique(code[sample & (code >= 0)]) for sample in (is_first, ~is_first)]
+        n_names = len(np.union1d(*sides))
+        if label in separating and min(map(len, sides)) >= _N_NAMES and len(code) >= 2 * n_names:
+            warnings.warn(
+                FewRatioWarning(
+                    f"{label} has {n_names} values in about {len(code) / n_names:.0f} rows each, hardly any of them "
+                    "in both tables. If they name things, the rows of one are not independent, and the p-value may be "
+                    "far too small: "
+                    f"{name_parameter('blocks', str(label))} compares things instead."
                 ),
                 stacklevel=4,
             )

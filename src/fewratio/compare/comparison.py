@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies
+from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies, warn_of_names
 from fewratio.compare.columns import ColumnDifference, Relation, describe_columns, describe_relations
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit
 from fewratio.compare.regions import Region, bin_columns, find_regions
@@ -554,6 +554,7 @@ def _run_test(
     columns = [place for _, place in samples.columns.values()]
     if blocks is None:
         warn_of_copies(rows, marks, columns, order, (samples.tables[0].name, samples.tables[1].name))
+        warn_of_names(samples.category_codes, marks, [each.column for each in samples.non_overlapping])
     exchange, _ = make_exchange(marks, blocks)
     smallest = exchange.smallest_p_value(n_permutations)
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):

@@ -234,7 +234,10 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
         )
     is_category = pa.types.is_dictionary(kind)
     if is_category:
-        column = column.cast(kind.value_type)
+        text = pa.large_string()
+        # Arrow casts no dictionaries of string views, as polars writes them.
+        chunks = [chunk.dictionary.cast(text, safe=False).take(chunk.indices) for chunk in column.chunks]
+        column = pa.chunked_array(chunks, text)
     elif isinstance(kind, pa.OpaqueType):
         unsupported = ": Complex data not supported" if kind.type_name.startswith("complex") else ""
         return ColumnValues(table, label, f"type {kind.type_name}{unsupported}")
