@@ -363,6 +363,19 @@ def test_names_that_repeat_in_one_table_offer_blocks():
     compare_datasets(table[::2], table[1::2], n_permutations=9)
 
 
+@pytest.mark.parametrize("code", [9999, -99, -999])
+def test_a_number_that_may_mean_missing_is_said(code):
+    rows = np.random.default_rng(0).normal(20, 3, size=(60, 2))
+    rows[:4, 1] = code
+    with pytest.warns(UserWarning, match=f"4 rows have {code} in 1, where all others have .* leave these cells empty"):
+        compare_datasets(rows[::2], rows[1::2], n_permutations=9)
+    # Twice, or within twice the range, says nothing; nor does zero.
+    rows[:4, 1] = 45, 45, 45, code
+    compare_datasets(rows[::2], rows[1::2], n_permutations=9)
+    rows[:30, 1] = 0
+    compare_datasets(rows[::2], rows[1::2], n_permutations=9)
+
+
 @pytest.mark.parametrize("agreeing", [0, 0.85])
 def test_rows_that_coincide_by_chance_are_not_said(agreeing, recwarn):
     rng = np.random.default_rng(0)

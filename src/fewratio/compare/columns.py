@@ -1,5 +1,6 @@
 """How columns differ between two samples."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,16 +10,41 @@ from scipy.stats import rankdata
 
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, TIME
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TIME
 from fewratio.data.columns import Column
+from fewratio.errors import FewRatioWarning
 from fewratio.estimators.samples import Samples
 
 # Fisher's test of two correlations needs so many rows; a correlation of 1 counts as this one.
 _LEAST_ROWS, _PERFECT = 5, 1 - 1e-6
 # Correlations that are nearer to each other are called the same, however many rows there are.
 _LEAST_CHANGE = 0.05
+# Equal values far from all others that may stand for what is missing: so many, beside as many different others.
+_N_CODES, _N_OTHERS = 3, 10
 # How the share of pooled categories is written; and the share from which on they are what matters.
 _OTHER, _MOST = "other ", 0.5
+
+
+def warn_of_codes(samples: Samples) -> None:
+    """Warn where a number is so far from all others of its column, and so often there, that it may mean "missing"."""
+    for label, (column, place) in samples.columns.items():
+        if column.kind != NUMBER:
+            continue
+        values = np.concatenate([column.decode(np.asarray(table.numbers[:, place])) for table in samples.tables])
+        for code in {values.max(initial=0), values.min(initial=0)} - {0}:
+            others = values[values != code]
+            n_rows, low, high = len(values) - len(others), others.min(initial=np.inf), others.max(initial=-np.inf)
+            is_far = min(abs(low - code), abs(high - code)) > high - low
+            # Many a column has zeros.
+            if n_rows >= _N_CODES and is_far and len(np.unique(others)) >= _N_OTHERS:
+                warnings.warn(
+                    FewRatioWarning(
+                        f"{n_rows} rows have {code:g} in {label}, where all others have {column.write(low)} to "
+                        f"{column.write(high)}. If it stands for a missing value, leave these cells empty (NaN in "
+                        "Python)."
+                    ),
+                    stacklevel=4,
+                )
 
 
 class ColumnDifference(NamedTuple):

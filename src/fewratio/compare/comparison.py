@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies, warn_of_names
-from fewratio.compare.columns import ColumnDifference, Relation, describe_columns, describe_relations
+from fewratio.compare.columns import ColumnDifference, Relation, describe_columns, describe_relations, warn_of_codes
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit
 from fewratio.compare.regions import Region, bin_columns, find_regions
 from fewratio.core.arguments import as_names
@@ -551,6 +551,7 @@ def _run_test(
     progress: bool | None,
 ) -> TwoSampleTest:
     """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
+    warn_of_codes(samples)
     columns = [place for _, place in samples.columns.values()]
     if blocks is None:
         warn_of_copies(rows, marks, columns, order, (samples.tables[0].name, samples.tables[1].name))
