@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Rows per sample that a person is told the weight of sources for.
 _SIZES = (1, 3, 5)
+_UNITS = {"ranks": "by ranks", "columns": "in units of each column", "none": "in one unit"}
 
 
 def info(request: frame.Request, model: Path) -> None:
@@ -41,9 +42,9 @@ def info(request: frame.Request, model: Path) -> None:
     }
     # What an automatic choice has learned is in its parts, all from the same sources.
     parts = getattr(estimator, "learned_", [estimator])
-    chosen = [part.settings_ for part in parts if hasattr(part, "settings_")]
+    chosen = [(part.settings_, part.scale) for part in parts if hasattr(part, "settings_")]
     if chosen:
-        payload["settings"] = [settings._asdict() for settings in chosen]
+        payload["settings"] = [{"scale": scale, **settings._asdict()} for settings, scale in chosen]
         parameters = {name: value for name, value in parameters.items() if value != "auto"}
     counts = {name: getattr(parts[0], f"{name}_", None) for name in ("n_sources", "n_rows")}
     epsilon = getattr(parts[0], "epsilon_", None)
@@ -57,8 +58,7 @@ def info(request: frame.Request, model: Path) -> None:
         *([] if encoding is None else [f"encoded     from {encoding.summary}"]),
         *(["learned     from {n_sources} sources, {n_rows} rows".format(**counts)] if counts["n_sources"] else []),
         *([] if epsilon is None else [f"private     epsilon {epsilon:g} at most for the rows of each source"]),
-        *(["units       ranks among the rows of all sources"] if getattr(parts[0], "scale", None) == "ranks" else []),
-        *(f"chosen      {_describe(settings)}" for settings in chosen),
+        *(f"chosen      {_UNITS[scale]}: {_describe(settings)}" for settings, scale in chosen),
         *(f"sources     {line}" for line in describe_weight_of_sources(estimator)),
         *(f"trained     {network.summary()}" for network in networks),
         *(f"member      {member}" for member in members),
