@@ -31,8 +31,7 @@ _LIKELY = 5.99
 # A region has so many rows.
 _LEAST_ROWS = 5
 # Of regions about as strong, such as one and all other rows, the smaller is named: a region of all rows would lose this
-# part of its strength. Of 0.001, 0.2, 0.5 and 1, this and 1 found planted regions best (benchmarks/regions.py, another
-# seed); a smaller one finds broad differences more often.
+# part of its strength. Chosen on planted regions (benchmarks/regions.py planted, seeds 5 to 7).
 _SMALLER = 0.5
 _CONFIDENCE = 0.95
 # Sums over rows in single precision, which is twice as fast.
