@@ -96,9 +96,9 @@ def learned(*more, **parameters):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda X: learned().fit(A, B).interval(X),
-        lambda X: learned().fit(A, B).predict(X),
-        lambda X: learned().add_source(X),
+        lambda X: learned(scale="columns").fit(A, B).interval(X),
+        lambda X: learned(scale="columns").fit(A, B).predict(X),
+        lambda X: learned(scale="columns").add_source(X),
         lambda X: learned(X, scale="none"),
         lambda X: learned(X[:1], scale="none"),
         lambda X: fewratio.estimators.gaussian_relative_ratio(X, 0, 1, 0.5, 2),

@@ -42,6 +42,7 @@ def series(n, points, times=None, n_columns=1, scores=None):
         SimpleNamespace(
             series=rng.normal(size=(n, n_columns)),
             background=np.zeros((n, n_columns)),
+            levels=np.zeros((n, n_columns)),
             points=points,
             scores=there,
             times=times,

@@ -119,6 +119,7 @@ SAME_ID = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Each dataset has one value")
 @pytest.mark.parametrize("kind", FORMATS)
 @few
 @example(tables=SAME_ID)

@@ -112,7 +112,7 @@ class ColumnOptions(TypedDict, total=False):
 ARGUMENTS = (
     *("arrays", "attributes", "blocks", "by", "checkpoint", "clip", "estimator", "level", "model", "n_jobs"),
     *("n_permutations", "n_rows", "names", "new", "normalise", "outliers", "paired", "progress", "random_state"),
-    *("step", "threshold", "time", "window", "y"),
+    *("step", "swings", "threshold", "time", "trend", "window", "y"),
 )
 
 

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.special import gammainc, gammaincc, ndtr, ndtri
 from scipy.stats import rankdata
 
-from fewratio.core.arrays import real_deviation
+from fewratio.core.arrays import COMPUTED, real_deviation
 from fewratio.core.blocks import BLOCK_VALUES, row_blocks
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import gaussian_kernel, median_width
@@ -576,7 +576,7 @@ class _Statistics:
         # Where all rows of a sample are equal only rounding would be left, and differ between equal permutations.
         scale = self.norms.sum() / self.kernel_sizes.sum()
         least = ROUNDING * scale + np.finfo(np.float64).tiny
-        single |= real_deviation(scale, np.abs(within[0] - within[1])) == 0
+        single |= np.abs(within[0] - within[1]) <= COMPUTED * scale
         spread = np.where(single, 0, np.abs(np.log(within[0].clip(least) / within[1].clip(least))))
         marginal, shape = unit * difference(self.marginal), unit * difference(self.shape)
         largest = np.maximum.reduceat(marginal, 3 * self.starts, axis=1)
