@@ -89,7 +89,8 @@ def test_power_is_that_of_the_same_pairs(run, tmp_path):
 
 @pytest.mark.slow
 def test_real_data_are_measured_on_both_halves_with_the_same_methods(run, monkeypatch, tmp_path):
-    series = {"series": [{"raw": [0.0, 0.1] * 10 + [5.0, 5.1] * 10}]}
+    noise = np.random.default_rng(0).normal(size=40)
+    series = {"series": [{"raw": (noise + 5 * (np.arange(40) >= 20)).tolist()}]}
     for half, name in (("", "known"), ("test", "foreign")):
         folder = tmp_path / "everyday" / half / "tcpd"
         folder.mkdir(parents=True)

@@ -60,7 +60,7 @@ def heavy_tails_or_few_values(rng):
 @pytest.mark.parametrize(
     ("options", "law"),
     [
-        pytest.param({}, heavy_tails, id="splits", marks=pytest.mark.xfail(reason="0.095 for 0.05", strict=True)),
+        pytest.param({}, heavy_tails, id="splits"),
         pytest.param({"window": 5}, heavy_tails_or_few_values, id="windows"),
     ],
 )

@@ -77,13 +77,23 @@ def test_a_file_that_is_not_held_gives_what_the_table_gives(noise, tmp_path, mon
     assert rows["score"].notna().sum() == 1
 
 
+# A step that is huge in units of the blocks looks like an innovation of a random walk, and is not confirmed.
+TOO_LARGE = pytest.mark.xfail(reason="the default does not find a step of 100 deviations in blocks", strict=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("deviations", "row"),
-    [(5, 31_231), (12, 31_235), (100, 31_239)],
+    ("options", "deviations", "row"),
+    [
+        *(pytest.param({}, *each, id=f"cut-{each[0]}") for each in ((5, 31_231), (12, 31_235))),
+        pytest.param({}, 100, 31_239, id="cut-100", marks=TOO_LARGE),
+        *(
+            pytest.param({"level": 0.05, "n_permutations": 19, "random_state": 0}, *each, id=f"test-{each[0]}")
+            for each in ((5, 31_231), (12, 31_235), (100, 31_239))
+        ),
+    ],
 )
-@pytest.mark.parametrize("options", [{}, {"level": 0.05, "n_permutations": 19, "random_state": 0}], ids=["cut", "test"])
-def test_a_block_with_rows_of_both_sides_is_no_change_of_its_own(deviations, row, options):
+def test_a_block_with_rows_of_both_sides_is_no_change_of_its_own(options, deviations, row):
     series = np.random.default_rng(row).normal(size=N)
     series[row:] += deviations
     found = detect_changes(series, **options)
