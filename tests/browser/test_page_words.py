@@ -27,7 +27,9 @@ def test_messages_name_the_fields_of_the_page(page_of, tmp_path):
         panel.get_by_role("heading", name="Columns").wait_for()
         panel.locator("button.strong").click()
         panel.get_by_role("heading", name="Result").wait_for()
-        assert "If that is wrong, choose “Use as: use anyway”: day to compare it." in panel.locator(".note").inner_text()
+        assert (
+            "If that is wrong, choose “Use as: use anyway”: day to compare it." in panel.locator(".note").inner_text()
+        )
 
 
 def test_a_button_that_cannot_be_pressed_says_why(page_of, tmp_path):
