@@ -49,7 +49,7 @@ export async function sendFile(file) {
 }
 
 // Several tables as one, in the order of their names.
-export const joinFiles = (sent) => ({ id: sent.map(({ id }) => id), name: sent.map(({ name }) => name).join(", ") });
+export const joinFiles = (sent) => (sent.length === 1 ? sent[0] : { id: sent.map(({ id }) => id), name: sent.map(({ name }) => name).join(", ") });
 
 export async function sendFiles(files, tell) {
   const sent = [];
