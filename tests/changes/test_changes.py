@@ -387,6 +387,13 @@ def test_a_step_without_noise_is_a_change(options, n):
     assert detect_changes(series, **options).points.tolist() == [n // 2]
 
 
+@pytest.mark.parametrize("n", [20, 100])
+def test_a_step_is_found_where_a_column_has_few_values(n):
+    # The gap between 0.1 and 5 is not what numbers are rounded to.
+    series = np.concatenate([np.resize([0, 0.1], n), np.resize([5, 5.1], n)])
+    assert detect_changes(series).points.tolist() == [n]
+
+
 def test_stairs_are_changes_and_isolated_values_are_not():
     stairs = np.repeat([3.0, 5.0, 4.0, 9.0], [100, 250, 80, 300])
     assert detect_changes(stairs).points.tolist() == [100, 350, 430]

@@ -156,7 +156,8 @@ def rounding_variance(series: Floats) -> Floats:
     least = []
     for column in series.T:
         values, counts = np.unique(column, return_counts=True)
-        gap, share = np.ptp(column) / max(1, len(values) - 1), counts.max() / len(column)
+        gap = np.median(np.diff(values)) if len(values) > 1 else 0.0
+        share = counts.max() / len(column)
         if is_staircase(column):
             least.append(gap**2 / (4 * len(column)))
         else:

@@ -1,8 +1,8 @@
 """Cut a series into segments: a penalised search that takes trends, seasons and dependence for what they are.
 
 A segment has a level, perhaps a slope, and a spread of its own in each column; or one line has kinks. Dynamic
-programming over a falling penalty proposes segmentations, and smooth trends without changes stand beside them. Chosen
-is the one with the best penalised likelihood of its residuals, which are an autoregression whose spread may swing: what
+programming over a falling penalty proposes segmentations; smooth trends without changes are proposed too. The one with
+the best penalised likelihood of its residuals is chosen. These are an autoregression whose spread may swing, so what
 dependence explains is not a change. Each change is then confirmed: series without it, made of the same noise, must
 rarely gain as much by a change.
 """
@@ -172,7 +172,7 @@ def trace_levels(found: Segmentation, points: list[int]) -> Floats:
     """Return the level, with the slope and season, that the segments between points have in each row."""
     levels = found.rows - found.residuals
     for start, stop in zip([0, *points], [*points, len(levels)], strict=True):
-        # Of short segments, far values were moved too.
+        # In short segments, far values were moved too.
         levels[start:stop] += np.median(found.residuals[start:stop], axis=0)
     if points != found.points:
         left = found.rows - found.background
@@ -437,6 +437,10 @@ def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: 
                 known[span] = _is_change(series, rounding, span, degree, swings, n_searches)
             if not known[span]:
                 points = [point for point in points if point != span[1]]
+                if points and degree != KINKED:
+                    # The nearest one may have been half of the same change.
+                    cost = Cost(series, estimate_noise(series), degree, rounding)
+                    points = refine_points(cost, points, min(abs(point - span[1]) for point in points))
                 break
         else:
             return points
@@ -487,7 +491,7 @@ def _is_change(
         gains = _compute_gains(simulated, many, places, degree, clusters)
         highest = np.maximum(highest, gains.reshape(d, n_series).sum(0))
     observed = _compute_gains(rows, rounding, point - start, degree, clusters).sum()
-    # Of few rows, each of the levels, slopes and seasons that are tried leaves much less noise than there is.
+    # With few rows, each level, slope and season that is tried leaves much less noise than there is.
     chance = _CHANCE / n_searches / (_FORMS if len(series) < SHORT else 1)
     if chance * (n_series + 1) >= 1:
         return bool(1 + np.sum(highest >= observed) <= chance * (n_series + 1))
