@@ -30,7 +30,7 @@ def test_the_answer_says_when_and_what(dated):
 
 
 def test_each_change_has_a_row(dated):
-    (row,) = tables(dated._report())["Changes, in the order of time"].rows
+    (row,) = tables(dated._report())["Changes in order of time"].rows
     (change,) = dated.changes
     assert row[:4] == ["2024-03-01", 60, "sales", "level"]
     assert [cell.value for cell in row[4:6]] == [change["mean_before"], change["mean_after"]]
@@ -41,7 +41,7 @@ def test_an_offset_hides_nothing():
     report = detect_changes(1e6 + steps()[:, None], random_state=0)._report()
     first = blocks(report, Chart)[0]
     assert len(set(first.data["level"])) == 2
-    (row,) = tables(report)["Changes, in the order of time"].rows
+    (row,) = tables(report)["Changes in order of time"].rows
     assert row[4].text != row[5].text
 
 

@@ -50,7 +50,7 @@ CONTAINERS = {
 )
 def test_numbers_that_are_a_time_are_not_compared(container, label, values, name, tmp_path):
     frame = pd.DataFrame({label: values, "value": STEP})
-    with pytest.warns(FewRatioWarning, match=r"is taken for the time.*keep=\["):
+    with pytest.warns(FewRatioWarning, match=r"is used as the time.*keep=\["):
         found = detect_changes(CONTAINERS[container](frame, tmp_path))
     assert found.to_dict()["names"] == [name]
     assert found.feature_names == ("value",)
@@ -61,7 +61,7 @@ def test_numbers_that_are_a_time_are_not_compared(container, label, values, name
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 def test_a_column_of_an_array_is_the_time_if_it_rises_evenly(dtype):
     array = np.column_stack([np.arange(N), 10 * STEP]).astype(dtype)
-    with pytest.warns(FewRatioWarning, match="Column '0' is taken for the time"):
+    with pytest.warns(FewRatioWarning, match="Column '0' is used as the time"):
         found = detect_changes(array)
     assert found.to_dict()["names"] == ["40"]
     assert found.series.shape == (N, 1)
@@ -121,7 +121,7 @@ def test_an_index_of_numbers_names_the_changes():
     ],
 )
 def test_parts_of_a_date_are_a_time(parts, name):
-    with pytest.warns(FewRatioWarning, match="are taken for the time"):
+    with pytest.warns(FewRatioWarning, match="are used as the time"):
         found = detect_changes(pd.DataFrame({**parts, "value": STEP}))
     assert found.to_dict()["names"] == [name]
     assert found.feature_names == ("value",)
@@ -206,7 +206,7 @@ def test_the_shell_answers_for_each_series(tmp_path):
     }
     page = report.read_text()
     assert "2 of 3 series changed: A (1), B (1)." in page
-    assert "Holds for each series by itself" in page
+    assert "Holds for each series separately" in page
     done = run(path, "--by", "symbol", "-o", rows)
     assert "1 change in 60 rows of A" in done.stdout
     written = pd.read_csv(rows)

@@ -30,8 +30,8 @@ def changes(
     """Find the moments at which a series changed.
 
     The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
-    --model, changes are tested instead. A series of 100,000 rows or more is described by blocks of them, and stays in
-    its CSV, TSV or Parquet file if its rows are in the order of time and neither windows nor --report are asked for.
+    --model, changes are tested instead. A series of 100,000 rows or more is summarised by blocks of rows, and stays in
+    its CSV, TSV or Parquet file if its rows are in order of time and you ask neither for windows nor for --report.
 
     Example: fewratio changes sales.csv --time month --report changes.html
     """
@@ -71,7 +71,7 @@ def changes(
         parts = tables if by is None else list(split_series(tables[0].hold_in_memory(), by).values())
         lines = [] if by is None else [f"{len(results)} series of {label}, by {by}"]
         if by is not None and found and next(iter(found.values())).is_test:
-            lines.append("level    holds for each series by itself")
+            lines.append("level    holds for each series separately")
         for name, result in results.items():
             lines += _write_lines(result, name)
         payload = found.to_dict() if request.wants_json else {}
@@ -128,19 +128,19 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
 VERB = Verb(
     changes,
     (
-        declare_table("series", "Table of rows in the order of time; - for CSV on standard input."),
+        declare_table("series", "Table of rows in order of time; - for CSV on standard input."),
         Field("time", "Column of dates or numbers to sort rows by. [default: found; a guess is said]").on_page(
             "Column to sort by", "automatic", is_column=True
         ),
         Field("by", "Column that names the series, if there are several in one table.").on_page(
             "Column that names the series, if there are several", "one series", is_column=True
         ),
-        Field("level", "Test for changes: the chance to report any if there is none.", float).on_page(
+        Field("level", "Test for changes: the chance of reporting any if there are none.", float).on_page(
             "Test at this chance of a false alarm, such as 0.05", "no test", (0.0001, 0.9999)
         ),
         Field("trend", "Whether the level may drift without a change; --no-trend finds more steps.", bool),
         Field("swings", "What slow swings are: noise, or changes, by ruptures. [default: noise]"),
-        Field("window", "Test by the ratio of windows of so many rows before and after a moment.", int, least=1),
+        Field("window", "Test by the ratio of windows of this many rows before and after a moment.", int, least=1),
         declare_count("permutations", "Number of shuffled series that set the threshold of a test (199)."),
         Field(
             "fail-if",
@@ -153,8 +153,8 @@ VERB = Verb(
     Page(
         "Find changes",
         "When did a series change?",
-        "The moments at which rows in the order of time became different; trends and seasons are not changes.",
-        {"series": ("Series", "Rows in the order of time, or with a column of dates", "example-machine")},
+        "The moments at which the rows became different; trends and seasons are not changes.",
+        {"series": ("Series", "Rows in order of time, or with a column of dates", "example-machine")},
         "two years of a machine",
     ),
 )

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# Rows on either side of a change whose means say what changed: so many, or one of so many parts of a series.
+# Rows on either side of a change whose means show what changed; for a long series, into how many parts to divide it.
 _NEAR, _PARTS = 20, 500
-# Rows on either side of a change that its deviations are of, at most.
+# Deviations before and after a change use at most this many rows.
 _MOST_ROWS = 10_000
 
 
@@ -40,40 +40,40 @@ class ChangeResult(Reported):
     Attributes
     ----------
     points : ndarray of int
-        Numbers of the first rows after each change, in the order of time.
+        Number of the first row after each change, in order of time.
     scores : ndarray of shape (n_rows,)
-        Of a segmentation: by how much each change raises twice the log likelihood of the segments beside it. Of a test:
-        how far the rows before and from each row are apart. NaN at other rows.
+        Segmentation: how much each change raises twice the log likelihood of the two segments beside it. Test: how much
+        the rows before and after each row differ. NaN at other rows.
     threshold : float or None
-        What a score of the test must exceed; None of a segmentation.
+        What a score of the test must exceed; None for a segmentation.
     p_values : ndarray or None
-        Of the points, over all positions together; None of a segmentation, and where the threshold was given.
+        P-value of each point, over all positions together; None for a segmentation or a given threshold.
     window : int or None
-        Rows of a window, where windows were compared.
+        Rows per window, if windows were compared.
     kinds : tuple of (int, str)
-        Of each change the number of the column that changed most, and what changed in it: level, spread, slope, season,
-        or distribution if it is none of these.
+        For each change, the number of the column that changed most, and what changed in it: level, spread, slope,
+        season, or distribution if it is none of these.
     estimator : RatioEstimator or None
-        What gave the scores of windows; for a `ChangeDetector` of later rows.
+        The estimator that scored the windows; pass it to a `ChangeDetector` for later rows.
     row_names : sequence of str or None
-        What the rows are called, such as their dates.
+        Names of the rows, such as their dates.
     encoding : Encoding or None
-        What became of the columns.
+        How the columns were encoded.
     series : ndarray of shape (n_rows, n_features)
-        The rows that were compared, in the order of time, without gaps. Those of a file are read when they are asked
-        for, ``series[start:stop]``.
+        The rows that were compared, in order of time, without gaps. Rows in a file are read on demand:
+        ``series[start:stop]``.
     feature_names : tuple of str
-        What its columns are called.
+        Names of the columns of `series`.
     times : ndarray or None
-        When the rows came, as numpy dates or numbers, if a column or an index says so.
+        Times of the rows, as numpy dates or numbers, if a column or the index holds them.
     order : ndarray of int or None
-        The number of each row in the table that was given, if it was sorted by time.
+        The number of each row in the table you passed, if it was sorted by time.
     levels : ndarray of the shape of `series`
-        The season, with the level and perhaps slope of each segment; of a long series what is no change.
+        The season, plus the level and perhaps slope of each segment; for a long series, only what is not a change.
     notes : tuple of str
         What was guessed, and what the answer does not cover.
     settings : dict
-        What `detect_changes` was told.
+        The arguments of `detect_changes`.
     """
 
     points: Numbers
@@ -101,12 +101,12 @@ class ChangeResult(Reported):
 
     @property
     def n_near(self) -> int:
-        """How many rows before and after a change its means are of, at most: 20, or 1 of 500 rows of a long series."""
+        """Most rows averaged on each side of a change: 20, or 1/500 of the rows of a long series."""
         return max(_NEAR, len(self.scores) // _PARTS)
 
     @property
     def changes(self) -> list[dict[str, Any]]:
-        """What changed at each point, in words of the column that changed most.
+        """What changed at each point, described by the column that changed most.
 
         Each has the keys row, name, score, p_value, column, kind (level, spread, slope, season or distribution),
         mean_before and mean_after: means of up to `n_near` rows before and after; and deviation_before and
@@ -118,7 +118,7 @@ class ChangeResult(Reported):
             beside, levels = (each[start:stop][:, column] for each in (self.series, self.levels))
             before, after = np.split(beside, [row - start])
             deviations = [float(part.std()) for part in np.split(beside - levels, [row - start])]
-            # Without what rounding leaves.
+            # Without rounding errors.
             digits = 9 - int(np.log10(max(np.ptp(beside), 1e-300)))
             found.append(
                 {
@@ -138,12 +138,12 @@ class ChangeResult(Reported):
 
     @property
     def ranked_columns(self) -> list[str]:
-        """Names of the columns, those first that changed most often."""
+        """Names of the columns; those that changed most often come first."""
         named = [change["column"] for change in self.changes]
         return sorted(self.feature_names, key=lambda name: (-named.count(name), self.feature_names.index(name)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain numbers and lists; None stands for a score that is not there."""
+        """Return everything as plain numbers and lists, with None for a missing score."""
         names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
         known = make_plain(self, "points", "threshold", "p_values", "window", "order", "changes", "notes", "scores")
         return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
@@ -181,7 +181,7 @@ class ChangesBySeries(dict[str, ChangeResult], Reported):
     Attributes
     ----------
     settings : dict
-        What `detect_changes` was told, and `by`: the column that names the series.
+        The arguments of `detect_changes`, with `by`: the column that names the series.
     """
 
     def __init__(self, results: Mapping[str, ChangeResult], settings: dict[str, Any]) -> None:
@@ -189,11 +189,11 @@ class ChangesBySeries(dict[str, ChangeResult], Reported):
         self.settings = settings
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain numbers and lists."""
+        """Return everything as plain numbers and lists."""
         return {"by": self.settings["by"], "series": {name: result.to_dict() for name, result in self.items()}}
 
     def plot(self) -> "Picture":
-        """Draw the column that changed most of each series."""
+        """Draw the column of each series that changed most."""
         from fewratio.changes.report import draw_each
 
         return draw_each(self)
@@ -245,64 +245,65 @@ def detect_changes(
 ) -> ChangeResult | ChangesBySeries:
     """Find the moments at which a series changed.
 
-    By default the series is cut into segments, each with a level, perhaps a slope, and a spread of its own. The number
-    of segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season of two periods or more,
-    or rows that depend on their predecessors are not changes. Each change is then confirmed by series of the same noise
-    without it, simulated with a seed of their own: at most one in 20 may gain as much. No level is promised.
+    By default the series is cut into segments, each with its own level, spread and perhaps slope. The number of
+    segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season of two periods or more,
+    or rows that depend on their predecessors are not changes. Each change is then compared with simulated series that
+    have the same noise but not the change: at most one in 20 may gain as much. No level is promised.
 
-    Any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` asks for a test instead: the chance
-    to report any change in a series without changes is `level`. The scores of the series are compared with those of
-    shuffled ones; if rows seem to depend on their predecessors, the innovations of an autoregression are shuffled, and
-    the level is approximate (docs/decisions/0014-changes.md); in 20 to 40 rows it is almost twice as high. Scores are
-    gains of likelihood by changes of mean or spread; with a `window`, a `threshold` or an `estimator`, the divergences,
-    in both directions, of the windows before and after a row (Liu et al. 2013), which see any change of the
-    distribution.
+    Any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` asks for a test instead: `level` is
+    the chance of reporting any change in a series that has none. The scores of the series are compared with those of
+    shuffled series; if rows seem to depend on their predecessors, the innovations of an autoregression are shuffled,
+    and the level is approximate (docs/decisions/0014-changes.md); in 20 to 40 rows it is almost twice as high. A score
+    is the likelihood gained by a change of mean or spread. With a `window`, a `threshold` or an `estimator`, it is the
+    divergence, in both directions, of the windows before and after a row (Liu et al. 2013), which detects any change
+    of the distribution.
 
-    A series of 100,000 rows or more is described by the means and deviations of at most 10,000 blocks of its rows,
-    unless windows are compared. Changes are found among the blocks, and then placed among the rows beside them.
+    Unless windows are compared, a series of 100,000 rows or more is summarised by the means and deviations of at most
+    10,000 blocks of rows. Changes are found among the blocks, and then located among the rows beside them.
 
     Parameters
     ----------
     series : array-like of shape (n,) or (n, n_features)
-        Rows in the order of time. Of missing numbers, up to five in a row are interpolated; for longer gaps rows
-        beside them stand, of the same phase of a season.
+        Rows in order of time. Up to five missing numbers in a row are interpolated; longer gaps are filled with
+        nearby rows, of the same phase if there is a season.
     window : int, optional
-        Compare windows of so many rows; changes less than that apart are not told apart. Where windows are compared,
-        by default 50 rows, or a quarter of a shorter series. Of longer windows 50 evenly spaced rows are compared.
+        Compare windows of this many rows; changes closer together than that cannot be separated. If windows are
+        compared, the default is 50 rows, or a quarter of a shorter series. A longer window is compared by 50 evenly
+        spaced rows.
     estimator : RatioEstimator, optional
-        Gives the divergences of windows. By default ``RuLSIF()``, whose width is the median distance between the rows
-        of both windows, on columns of a common unit.
+        Estimates the divergences of windows. By default ``RuLSIF()``, whose width is the median distance between the
+        rows of both windows, on columns scaled to a common unit.
     n_permutations : int, optional
         How many times to shuffle for a test; 199 by default. 0 for no test.
     level : float, optional
         Chance that the test reports a change where there is none; 0.01 by default.
     threshold : float, optional
-        A threshold of the divergence of windows to use instead of one by permutation. Each pair of windows is then
-        compared by itself, as by a `ChangeDetector`: in its own units, without removing a trend or season.
+        A threshold for the divergence of windows, instead of one set by permutation. Each pair of windows is then
+        compared separately, as in a `ChangeDetector`: in its own units, without removing a trend or season.
     by : str, optional
-        The column that names the series, if the table has rows of several. A `level` holds for each by itself.
+        The column that names the series, if the table holds several. A `level` holds for each series separately.
     time : str, optional
-        The column that says when a row came: dates, or numbers. Rows are sorted by it, and it is not compared. By
-        default the only column of dates, or else columns of years and months or quarters, numbers that rise and are
-        called a time, or numbers that rise evenly; a `FewRatioWarning` says so. `keep` names columns that are compared.
+        The time column: dates or numbers. Rows are sorted by it, and it is not compared. By default the only column of
+        dates, or else columns of years and months or quarters, increasing numbers named like a time, or numbers that
+        increase evenly; a `FewRatioWarning` says so. Columns named in `keep` are compared in any case.
     step : int, optional
-        Distance between tested windows; a fifth of a window by default. The fewer, the quicker.
+        Rows between tested windows; a fifth of a window by default. A larger step is faster.
     trend : bool, default=True
         Whether the level may drift without a change. A line explains most of a step, so a shift of one deviation in the
         middle of 200 rows is found less often with it; pass False if you know that there is no trend.
     swings : {"noise", "changes"}, default="noise"
-        Whether slow swings, which rows that depend on their predecessors have, are noise or changes. The latter are
-        found by the binary segmentation of ruptures, which marks what eyes mark, and much in noise that swings.
+        Whether the slow swings of rows that depend on their predecessors are noise or changes. With "changes", the
+        binary segmentation of ruptures marks what a person would mark, and much else in noise that swings.
     random_state : int, numpy Generator or None, default=0
         Shuffles, and seeds an estimator that has no seed.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
-        (`fewratio.ColumnOptions`). A date of its own for each row names the rows and is not compared.
+        (`fewratio.ColumnOptions`). A column with a different date in each row names the rows and is not compared.
 
     Returns
     -------
     ChangeResult or ChangesBySeries
-        With `by`, a dict of one for each series, by its name.
+        With `by`, a dict with one result per series, keyed by its name.
 
     Examples
     --------
@@ -334,7 +335,7 @@ def detect_changes(
         )
     if is_test and swings == "changes":
         raise ParameterError(
-            f"{name_parameter('swings')} is 'changes', which no test is made of. Leave it out, or leave out level, "
+            f"{name_parameter('swings')} is 'changes', which cannot be tested. Leave it out, or leave out level, "
             "n_permutations, window, step, threshold and estimator."
         )
     for_estimator, for_permutations = inputs.rng_streams(random_state, 2)
@@ -346,13 +347,13 @@ def detect_changes(
         raise InputError(
             f"{opened.argument} has {write_count(n, 'row')}; at least {LEAST_ROWS} are needed. Pass a longer series."
         )
-    # With a threshold as a `ChangeDetector`, which knows no more than its windows.
+    # With a threshold, as in a `ChangeDetector`, which sees only its windows.
     rows = opened.rows if blocks is None else blocks.features
     if threshold is None and swings == "noise":
         found = segment(rows, trend=trend, may_log=blocks is None)
     else:
         found = describe_nothing(rows)
-    # A model with sources knows rows as they come.
+    # A model with sources expects raw rows.
     compared = found.rows - found.background if not model.has_sources else rows
     if uses_windows:
         model = inputs.in_common_units(model, compared) if threshold is None else model

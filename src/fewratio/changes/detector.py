@@ -12,23 +12,23 @@ from fewratio.estimators import samples as inputs
 
 
 class ChangeDetector:
-    """Tell row by row whether a series has changed.
+    """Detect changes of a series row by row.
 
-    The scores are those of `detect_changes` with the same `window` and a `threshold`, each as soon as its two windows
-    are complete: a window after the row that it belongs to. With the estimator of a result that was tested, they are
-    those of that call, but no trend or season is removed. A change is reported when the score rises above the
-    threshold, and then not again for a window.
+    The scores equal those of `detect_changes` with the same `window` and a `threshold`. Each is available once its two
+    windows are complete: one window after its row. With the estimator of a tested result, they equal the scores of that
+    call, except that no trend or season is removed. A change is reported when the score rises above the threshold, and
+    then not again for one window.
 
     Parameters
     ----------
     window : int
-        Rows of a window; the last two of them are kept.
+        Rows per window; the last two windows are kept.
     threshold : float
-        What a score must exceed, such as that of `detect_changes` for earlier rows. That one is exceeded by chance, at
-        its ``level``, once in as many rows as it was made from.
+        What a score must exceed, such as the threshold of `detect_changes` for earlier rows. In as many rows as it was
+        computed from, that threshold is exceeded by chance with probability ``level``.
     estimator : RatioEstimator, optional
-        Gives the divergences, such as the one in the result of `detect_changes`, which knows the units of its columns;
-        by default ``RuLSIF()``, with the units of the two windows.
+        Estimates the divergences, such as the one in the result of `detect_changes`, which knows the units of the
+        columns; by default ``RuLSIF()``, with the units of the two windows.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class ChangeDetector:
         inputs.check_count("window", window)
         self.window = window
         self.threshold = check_threshold(threshold)
-        # A seed once and for all: the same windows must have the same score at any time.
+        # Seeded once: the same windows must always have the same score.
         self.estimator = inputs.copy_seeded(estimator, inputs.default_estimator(), np.random.default_rng(0))
         self.n_rows_ = 0
         self.score_ = float("nan")
@@ -64,12 +64,12 @@ class ChangeDetector:
         self._rows: Floats | None = None
 
     def update(self, row: Any) -> bool:
-        """Take the next row, and tell whether a change is reported.
+        """Add the next row, and return whether a change is reported.
 
         Parameters
         ----------
         row : float or array-like of shape (n_features,) or (1, n_features)
-            The row; a number where the series has one column.
+            The row, or a number if the series has one column.
 
         Returns
         -------

@@ -11,7 +11,7 @@ from fewratio.data.encoding import Encoding
 
 # Longer gaps are not bridged by a line, which would look like a stretch without noise.
 _SHORT = 5
-# A season is looked for in as many rows; its values are so much more alike after a period than after half of it.
+# Fewest rows to look for a season in, and how much more similar values must be after a period than after half of it.
 _LEAST_ROWS, _ALIKE = 40, 0.3
 
 
@@ -43,7 +43,7 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
     n = len(there)
     if not len(gaps) or not n:
         return
-    # How many rows that are there come before each that is missing.
+    # How many present rows come before each missing one.
     number = np.searchsorted(there, gaps)
     from_last, to_next = gaps - there[np.maximum(number - 1, 0)], there[np.minimum(number, n - 1)] - gaps
     is_first_half = (number == n) | ((number > 0) & (from_last <= to_next))
@@ -65,7 +65,7 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
 
 
 def _find_period(values: Floats, is_gap: NDArray[Any]) -> float:
-    """Return the period of a season, in rows: where values are alike after a period, and not after half of it."""
+    """Return the period of a season, in rows: values are similar after a period, but not after half of it."""
     level = np.where(is_gap, 0.0, values - values[~is_gap].mean())
     if len(values) < _LEAST_ROWS or not level.any():
         return 0.0

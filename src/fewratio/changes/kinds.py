@@ -10,9 +10,9 @@ from fewratio.core.shapes import Floats
 
 
 def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tuple[int, str]]:
-    """Return the number of the column that changed most at each point, and the kind of its change.
+    """Return the number of the column that changed most at each point, and what changed in it.
 
-    The kind is what raises the likelihood most: level, spread or slope; distribution if none raises it much.
+    That is whichever raises the likelihood most: level, spread or slope; distribution if none raises it much.
     """
     rows, least = found.rows - found.background, rounding_variance(found.rows) + 1e-18 * np.ptp(found.rows, axis=0) ** 2
     ends, named = [0, *points, len(rows)], []
@@ -44,16 +44,16 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tu
 
 
 def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> list[str]:
-    """Say what was guessed of the columns, and what the answer does not cover."""
+    """Say what was guessed about the columns, and what the answer does not cover."""
     notes = []
     for name, is_log, swings in zip(names, found.is_log, found.swings, strict=False):
         if is_log:
             notes.append(f"{name}: logarithms are compared, as rows differ by factors rather than by steps.")
         if swings.reaction:
             limit = " The level of the test is approximate." if is_test else ""
-            notes.append(f"{name}: calm and wild stretches alternate by themselves; these are no changes.{limit}")
+            notes.append(f"{name}: calm and wild stretches alternate by themselves; these are not changes.{limit}")
         elif swings.season is not None:
-            notes.append(f"{name}: the spread has a season, which is no change.")
+            notes.append(f"{name}: the spread has a season, which is not a change.")
     if found.tie is not None:
         notes.append(
             f"A step at row {found.tie} and a line explain the rows about equally well. If there is no trend, pass "

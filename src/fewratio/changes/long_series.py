@@ -1,4 +1,4 @@
-"""Long series by blocks of rows: changes are looked for among blocks, and then placed among the rows beside them."""
+"""Long series by blocks of rows: find changes among blocks, then locate them among the rows beside them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,20 +17,20 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.encoding import Encoding
 from fewratio.progress import progress_bar
 
-# Series of as many rows are long. They become so many blocks at most.
+# Rows from which on a series is long, and the most blocks it is cut into.
 LONG, _BLOCKS = 100_000, 10_000
-# Rows in which a season is looked for; and values that are held at once, there and of any part of the series.
+# First rows to look for a season in; and the most values in memory at once, there and elsewhere.
 _FIRST_ROWS, _HELD_VALUES = 100_000, 2**21
 # Deviations below this share of the median count as that share: a block whose few rows are equal is no outlier.
 _LEAST_DEVIATION = 0.3
-# A change is placed at most so many blocks away from where it was found, by the rows of so many on either side.
+# The most blocks a change may move when it is located, and the blocks on either side whose rows are used for that.
 _REACH, _BESIDE = 2, 30
-# Changes that are no more blocks apart may be one: a block with rows from before and after it is like neither side.
+# Changes at most this many blocks apart may be one: a block that contains a change is like neither side.
 _TOGETHER = 5
 
 
 class RowsOnDemand:
-    """Rows that are computed when they are asked for, ``rows[start:stop]``: there may be more than memory holds."""
+    """Rows computed on demand, ``rows[start:stop]``: they may not fit into memory."""
 
     def __init__(self, shape: tuple[int, int], compute: Callable[[int, int], Floats]) -> None:
         self.shape, self._compute = shape, compute
@@ -52,12 +52,12 @@ class RowsOnDemand:
 class LongSeries:
     """A series of many rows, which may be in a file, described by blocks of them.
 
-    Rows that are left over at the end, fewer than a block, are not described.
+    The last rows are left out if they do not fill a block.
 
     Parameters
     ----------
     numbers : array of shape (n, d) or FileNumbers
-        Rows in the order of time.
+        Rows in order of time.
     encoding : Encoding or None
         Says which columns mark missing numbers.
 
@@ -88,7 +88,7 @@ class LongSeries:
                 rows -= np.resize(self._season, rows.shape)
                 self.means[part], self.deviations[part] = _describe_blocks(rows, self.size, self._marks)
                 report(part.stop * self.size, None)
-        # Of zeros and ones the mean tells all.
+        # The mean of zeros and ones determines their deviation.
         shares = self.means * (1 - self.means)
         self._is_binary = np.isclose(self.deviations**2, shares, atol=1e-12).all(0)
         for value, mark in self._marks.items():
@@ -103,7 +103,7 @@ class LongSeries:
 
     @property
     def features(self) -> Floats:
-        """The means, and beside them logarithms of the deviations, in which a change of spread is one of level."""
+        """The means and the logarithms of the deviations: a change of spread is a change of level in the latter."""
         deviations = self.deviations[:, ~self._is_binary]
         usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
         return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
@@ -113,7 +113,7 @@ class LongSeries:
         return self._list_held(self._read)
 
     def list_background(self, background: Floats) -> Any:
-        """Return what is no change in all rows: the season, and between the middles of blocks their background."""
+        """Return what is not a change in all rows: the season, and the background interpolated between blocks."""
         return self._list_held(
             lambda start, stop: self._read_season(start, stop) + self._spread(background, start, stop)
         )
@@ -144,14 +144,14 @@ class LongSeries:
         return np.column_stack([np.interp(np.arange(start, stop), middles, column) for column in blocks.T])
 
     def locate_in_rows(self, found: FoundChanges, background: Floats) -> FoundChanges:
-        """Place changes of the blocks among the rows; of several that are one, that with the highest score is kept.
+        """Locate changes of the blocks among the rows; where several are one, keep the one with the highest score.
 
         Parameters
         ----------
         found : FoundChanges
             In blocks.
         background : ndarray of shape (n_blocks, d)
-            What is no change in the means, such as a season that is longer than a block.
+            What is not a change in the means, such as a season longer than a block.
         """
         groups = np.split(np.arange(len(found.points)), np.flatnonzero(np.diff(found.points) > _TOGETHER) + 1)
         ends = [0, *found.points.tolist(), len(self.means)]
@@ -170,7 +170,7 @@ class LongSeries:
         return found._replace(points=np.array(rows, dtype=np.intp), scores=scores, p_values=p_values, kinds=kinds)
 
     def _locate(self, points: Numbers, before: int, after: int, background: Floats) -> list[int]:
-        """Return the first rows after changes that lie near each other between two others; all of these are blocks."""
+        """Return the first rows after changes that are near each other; `before` and `after` are the changes around."""
         first, last = max(before, int(points[0]) - _BESIDE), min(after, int(points[-1]) + _BESIDE)
         start, reach = first * self.size, _REACH * self.size
         stop = last * self.size

@@ -1,4 +1,4 @@
-"""Noise of a series: what depends on the rows before, swings of the spread, and series that have no more than these."""
+"""Noise of a series: dependence on earlier rows, swings of the spread, and simulated series that have nothing else."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ from fewratio.core.shapes import Floats, Numbers
 
 _HIGHEST_ORDER = 3
 _BURN_IN = 200
-# Coefficients whose series would not stay finite are shrunk until it does.
+# Coefficients of a series that would grow without bound are shrunk to this root.
 _LARGEST_ROOT = 0.99
-# Clustering of the spread: by which share of a square the variance of the next row moves, and how much of that is left
-# in each row after it.
+# Clustering of the spread: the share of a square that is added to the variance of the next row, and the share of that
+# which remains in each later row.
 _CLUSTERS = [(reaction, lasting) for lasting in (0.98, 0.95, 0.85, 0.7) for reaction in (0.2, 0.1, 0.05)]
 # Twice the log likelihood that one and two parameters gain by chance in a twentieth of cases.
 _CONTRADICTION = 3.84, 5.99
@@ -32,16 +32,15 @@ class Autoregressions(NamedTuple):
     Attributes
     ----------
     coefficients : ndarray of shape (highest order, d)
-        Of the preceding values, the latest first.
+        Coefficients of the preceding values, the latest first.
     innovations : ndarray of shape (n - highest order, d)
-        What they leave over.
+        The residuals.
     standardised : ndarray of the same shape
         The same in units of the deviation of their segments.
     lengths : ndarray of shape (d,)
-        Minus twice the log likelihood, and the price of the order.
+        Minus twice the log likelihood, plus the price of the order.
     tails : ndarray of shape (d,)
-        By how much heavier the tails are than those of a normal distribution, in which it is 1: as factor of the
-        variance of a variance.
+        Weight of the tails, 1 for a normal distribution: the factor by which the variance of a variance is larger.
     """
 
     coefficients: Floats
@@ -57,9 +56,9 @@ class Swings(NamedTuple):
     Attributes
     ----------
     saved : float
-        By how much it raises twice the log likelihood, less the price of its parameters; 0 of a constant spread.
+        How much it raises twice the log likelihood, less the price of its parameters; 0 for a constant spread.
     reaction, persistence : float
-        By which share of a square the next variance moves, and how much of that is left in each row after it.
+        The share of a square that is added to the next variance, and the share of that which remains in each later row.
     season : ndarray of shape (n,) or None
         The spread in each row, if it has a season.
     """
@@ -79,7 +78,7 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
     rounding : ndarray of shape (d,)
         The least variances.
     points : sequence of int, or ndarray of shape (n_points, d)
-        The first rows of all segments but the first, of all columns or of each; each segment has its own variance of
+        The first rows of all segments but the first, for all columns or for each; each segment has its own variance of
         innovations.
     """
     n, d = residuals.shape
@@ -111,13 +110,13 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
     rows = np.arange(len(values))
     segment = (rows[:, None, None] >= edges[1:-1]).sum(1)
     standardised = innovations / np.sqrt(np.take_along_axis(variances, segment, 0))
-    # What the variances have of rounding does not vary.
+    # The part of the variances that comes from rounding does not vary.
     tails = np.where(common > 1e-12, (standardised**2).var(0) / 2, 1.0)
     return Autoregressions(coefficients, innovations, standardised, lengths, np.maximum(1.0, tails))
 
 
 def fit_swings(standardised: Floats) -> list[Swings]:
-    """Say how the spread of each column of innovations swings, if that pays.
+    """Fit how the spread of each column of innovations swings, if that improves the penalised likelihood.
 
     It may react to the rows before (a GARCH process of Bollerslev 1986, whose mean variance is 1), or have a season.
     A parameter costs as much as one of an autoregression.
@@ -141,9 +140,9 @@ def fit_swings(standardised: Floats) -> list[Swings]:
 
 
 def fit_clusters(standardised: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return what a spread that reacts to the rows before saves in each column, its reaction and its persistence.
+    """Return what a spread that reacts to earlier rows saves in each column, its reaction and its persistence.
 
-    Of those that the rows do not contradict, that which lasts longest is given: its swings are the slowest.
+    Among the candidates that the rows do not contradict, the most persistent is returned: its swings are the slowest.
     """
     squares, d = standardised**2, standardised.shape[1]
     moves = np.median(squares, axis=0) > _MOVES
@@ -176,9 +175,9 @@ class Simulator:
     Parameters
     ----------
     residuals : ndarray of shape (n, d)
-        What levels, trends and seasons leave over.
+        The series without levels, trends and seasons.
     swings : list of Swings
-        Of each column, for these rows.
+        One per column, for these rows.
     """
 
     def __init__(self, residuals: Floats, swings: Sequence[Swings]) -> None:
@@ -216,9 +215,9 @@ class Simulator:
 
 
 def _lengthen_memory(residuals: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
-    """Return coefficients of a short series, and its innovations, as they are without the bias of a few rows.
+    """Return the coefficients of a short series, corrected for the bias of few rows, and its innovations.
 
-    In so few rows the first coefficient is found by no criterion, and its estimate is too small by (1 + 3 c) / n
+    In so few rows no criterion finds the first coefficient, and its estimate is too small by (1 + 3 c) / n
     (Kendall 1954).
     """
     before, after = residuals[:-1], residuals[1:]

@@ -14,9 +14,9 @@ from fewratio.report.distributions import round_values
 
 # Columns in a report, and in a picture.
 _NAMED, _MOST_COLUMNS, _MOST_DRAWN = 3, 8, 4
-# Longer series are drawn as the lowest, mean and highest value of so many stretches.
+# The most rows to draw one by one, and the stretches whose lowest, mean and highest value are drawn instead.
 _MOST_ROWS, _STRETCHES = 1500, 700
-# Rows whose times are looked at for a zone: it may be UTC in winter.
+# Rows checked for a time zone: it may equal UTC in winter.
 _LOOKED_AT = 50
 
 
@@ -29,7 +29,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     name : str
         What the series is called.
     command : str or None
-        What makes the report again; by default a call in Python.
+        The command that makes the report; by default a call in Python.
     """
     rows = write_count(len(result.scores), "row")
     changes = result.changes
@@ -78,7 +78,7 @@ def report_each(results: Any, name: str, command: str | None) -> page.Report:
     answer = f"{len(changed)} of {len(results)} series changed{': ' * bool(changed)}{', '.join(changed)}."
     facts = {"Series": f"{len(results)}, by {by}"}
     if any(result.is_test for result in results.values()):
-        facts["Level"] = "Holds for each series by itself, not for all together."
+        facts["Level"] = "Holds for each series separately, not for all together."
     sections = []
     for series, part in parts.items():
         about = [f"{part.answer}", *(f"{key}: {value}." for key, value in part.facts.items() if key != "Guarantee")]
@@ -90,7 +90,7 @@ def report_each(results: Any, name: str, command: str | None) -> page.Report:
 
 
 def draw_each(results: Any) -> Picture:
-    """Draw the column that changed most of each of several series."""
+    """Draw the column of each series that changed most."""
     charts = [(_charts(result, 1)[0], name, 720) for name, result in results.items()]
     return combine(charts, f"Changes of {len(charts)} series", "vconcat")
 
@@ -103,7 +103,7 @@ def draw_changes(result: Any) -> Picture:
 
 
 def _is_zoned(result: Any) -> bool:
-    """Whether the clock of the rows' zone shows other times than UTC."""
+    """Return whether the clock of the rows' zone shows other times than UTC."""
     if result.times is None or result.times.dtype.kind != "M":
         return False
     rows = np.linspace(0, len(result.times) - 1, _LOOKED_AT).astype(int)
@@ -127,12 +127,12 @@ def _write_when(result: Any, rows: NDArray[Any]) -> list[str]:
 
 
 def column_title(name: str) -> str:
-    """Return what a column is called; those of an array have numbers for names."""
+    """Return the title of a column; the columns of an array are numbered."""
     return f"column {name}" if name.isdecimal() else name
 
 
 def write_moments(moments: NDArray[Any]) -> list[str]:
-    """Write dates to the day, minute or second, whichever tells all, and numbers briefly."""
+    """Write dates to the day, minute or second, as needed, and numbers briefly."""
     if moments.dtype.kind != "M":
         return [f"{moment:.6g}" for moment in moments.tolist()]
     unit = next((unit for unit in "Dm" if (moments.astype(f"datetime64[{unit}]") == moments).all()), "s")
@@ -140,7 +140,7 @@ def write_moments(moments: NDArray[Any]) -> list[str]:
 
 
 def _make_plain(moments: NDArray[Any]) -> list[Any]:
-    """Return moments as a chart takes them: dates as ISO texts in UTC."""
+    """Return moments in the form a chart expects: dates as ISO texts in UTC."""
     if moments.dtype.kind != "M":
         return moments.tolist()
     days = moments.astype("datetime64[D]")
@@ -149,7 +149,7 @@ def _make_plain(moments: NDArray[Any]) -> list[Any]:
 
 
 def _charts(result: Any, n_columns: int) -> list[Chart]:
-    """Draw so many columns, those first that changed most often, and the scores."""
+    """Draw the `n_columns` columns that changed most often, and the scores."""
     n, points, scores = len(result.scores), result.points, result.scores
     is_time, is_thinned = result.times is not None and result.times.dtype.kind == "M", n > _MOST_ROWS
     starts = np.arange(n)
@@ -243,4 +243,4 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
         "standard deviations about the level, up to the neighbouring changes."
     )
     has_p = changes[0]["p_value"] is not None
-    return page.Table("Changes, in the order of time", headings + ["p"] * has_p, table, True, note)
+    return page.Table("Changes in order of time", headings + ["p"] * has_p, table, True, note)

@@ -8,18 +8,18 @@ from fewratio.core.shapes import Floats
 from fewratio.core.units import clip_far
 
 _LONGEST_PERIOD = 400
-# Of a smooth season: how often it returns at least, and of how many waves it is made at most.
+# Fewest periods of a smooth season, and the most waves it is made of.
 _LEAST_PERIODS, MOST_WAVES = 2, 3
-# Frequencies that are tried, between two of the Fourier transform.
+# Frequencies tried per frequency of the Fourier transform.
 _FINER = 8
-# A step beside a season has so large a share of the rows on either side.
+# A step beside a season has at least this share of the rows on either side.
 _LEAST_SHARE = 0.05
 
 
 def find_season(series: Floats) -> Floats:
-    """Return the season of each column as one value per phase, of one period for all; zeros if there is none.
+    """Return the season of each column as one value per phase, with one period for all; zeros if there is none.
 
-    It is found where the steps between rows repeat, in series of four periods or more.
+    A season is found where the steps between rows repeat, in series of four periods or more.
     """
     period = find_period(series)
     if not period:
@@ -33,7 +33,7 @@ def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        With the season.
+        The rows, including the season.
     season : ndarray of shape (n, d)
     """
     margin = max(2, int(_LEAST_SHARE * len(rows)))
@@ -46,9 +46,9 @@ def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
 
 
 def average_phases(series: Floats, period: int) -> Floats:
-    """Return the season of each column, by the number of a row within a period: what medians leave of a moving mean."""
+    """Return the season of each column by phase: medians of the rows less a moving mean."""
     kernel = np.ones(period + 1 - period % 2)
-    # Of an even number of rows, the first and the last count half.
+    # If the period is even, the first and the last row count half.
     kernel[[0, -1]] /= 2 - period % 2
     half, season = len(kernel) // 2, np.empty((period, series.shape[1]))
     for j, column in enumerate(series.T):
@@ -82,10 +82,10 @@ def find_period(series: Floats) -> int:
 
 
 def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
-    """Give seasons of few sine waves: those too long or too noisy to be seen in the steps between rows.
+    """Yield seasons of few sine waves: those too long or too noisy to be seen in the steps between rows.
 
-    A step would bend the waves and hide their frequency, so they are fitted with and without one. There are two periods
-    at least, of eight rows or more.
+    A step would bend the waves and hide their frequency, so they are fitted with and without one. There are at least
+    two periods of eight rows or more.
 
     Yields
     ------
@@ -107,14 +107,14 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
 
 
 def fit_waves(series: Floats) -> Iterator[tuple[int, Floats]]:
-    """Give the number of parameters, and the season with the level, of few sine waves about a level."""
+    """Yield the number of parameters of a few sine waves about a level, and the season with the level."""
     frequency = find_frequency(series)
     for n_waves in range(1, MOST_WAVES + 1):
         yield 1 + 2 * n_waves, _fit_waves(series, frequency, n_waves, 0)[1]
 
 
 def _fit_waves(series: Floats, frequency: float, n_waves: int, degree: int = 1) -> tuple[Floats, Floats]:
-    """Return waves that are fitted together with a polynomial, without it and with it."""
+    """Fit waves together with a polynomial; return them without it and with it."""
     basis = _make_waves(len(series), frequency, n_waves)[:, : 2 * n_waves + 1 + degree]
     coefficients = np.linalg.lstsq(basis, series)[0]
     return basis[:, : 2 * n_waves] @ coefficients[: 2 * n_waves], basis @ coefficients
@@ -131,17 +131,17 @@ def find_frequency(series: Floats) -> float:
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
     level = series - line @ np.linalg.lstsq(line, series)[0]
     lowest = _FINER * _LEAST_PERIODS
-    # One column after the other: each transform is many times as large.
+    # Column by column: each transform is many times as large as its column.
     power = sum(np.abs(np.fft.rfft(column, _FINER * n)[lowest : n + 1]) ** 2 for column in level.T)
     return float(lowest + np.argmax(power)) / (_FINER * n)
 
 
 def _fit_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
-    """Return the step that best explains what a basis leaves over, both fitted together."""
+    """Return the step that best explains the series beside a basis, both fitted together."""
     n, margin = len(series), max(1, int(_LEAST_SHARE * len(series)))
     orthogonal, _ = np.linalg.qr(basis)
     residuals = series - orthogonal @ (orthogonal.T @ series)
-    # Of the indicator of all rows from each one on: products with the residuals, and squares of what the basis leaves.
+    # For a step at each row: its product with the residuals, and the squared norm of its part outside the basis.
     products, shares = (each[::-1].cumsum(0)[::-1] for each in (residuals, orthogonal))
     squares = np.maximum(np.arange(n, 0, -1) - (shares**2).sum(1), 1e-9)
     point = margin + int(((products**2).sum(1) / squares)[margin : n - margin].argmax())

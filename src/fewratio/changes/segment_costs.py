@@ -5,25 +5,25 @@ from scipy.ndimage import median_filter
 
 from fewratio.core.shapes import Floats, Numbers
 
-# Rows of the common variance that each segment's own is mixed with: a few equal rows are not infinitely unlikely.
+# Weight, in rows, of the common variance in that of each segment: a few equal rows are not infinitely likely.
 PRIOR_ROWS = 2.0
-# The search chooses among so many positions; in a longer series each change then moves to the best row nearby.
+# The search chooses among this many positions; in a longer series each change then moves to the best row nearby.
 POSITIONS = 1000
 # Changes are rare: at most half the square root of the number of rows.
 MOST_CHANGES = 0.5
-# Rows of the running median, without which there are no isolated values.
+# Rows of the running median, which removes isolated values.
 _RUNNING = 7
-# A value with a larger share of the rows has a chance of its own.
+# A value with a larger share of the rows has its own probability.
 _ATOM = 0.25
 # Rows on either side of a split that is tried.
 _LEAST_SPLIT = 5
 
 
 class Cost:
-    """Minus twice the log likelihood of any rows in a row as one segment, from cumulative sums.
+    """Minus twice the log likelihood of any consecutive rows as one segment, from cumulative sums.
 
-    `common` is the variance of the noise. Segments begin and end at `positions`, in order, if these are given: of a
-    long series others are not kept.
+    `common` is the variance of the noise. If `positions` are given, in order, segments begin and end only there: a long
+    series keeps no others.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Cost:
         return sums if self.positions is None else sums[self.positions]
 
     def __call__(self, starts: Numbers, stops: Numbers) -> Floats:
-        """Return the costs of the segments from some rows to others."""
+        """Return the costs of the segments between `starts` and `stops`."""
         return self.by_column(starts, stops).sum(1)
 
     def by_column(self, starts: Numbers, stops: Numbers) -> Floats:
@@ -86,7 +86,7 @@ def find_cheapest(table: Floats, penalty: float) -> list[int]:
 
 
 def refine_points(cost: Cost, points: list[int], reach: int, first: int = 0, last: int | None = None) -> list[int]:
-    """Move each change to the best row within reach, which positions that are further apart have missed."""
+    """Move each change to the best row within reach: the search tries only some positions."""
     ends = [first, *points, cost.n_rows if last is None else last]
     for number in range(1, len(ends) - 1):
         start, point, stop = ends[number - 1 : number + 2]
@@ -113,7 +113,7 @@ class SplitGains:
         self._edges = np.unique(np.linspace(0, n, min(n, POSITIONS) + 1).astype(np.intp))
 
     def list_positions(self, start: int, stop: int) -> Numbers:
-        """Return the rows between two at which a split is tried."""
+        """Return the rows between `start` and `stop` at which a split is tried."""
         return self._edges[(self._edges >= start + _LEAST_SPLIT) & (self._edges <= stop - _LEAST_SPLIT)]
 
     def best(self, start: int, stop: int) -> Floats:
@@ -141,17 +141,17 @@ class SplitGains:
 
 
 def estimate_noise(series: Floats) -> Floats:
-    """Return the variance of the noise of each column, as the steps between rows have it."""
+    """Estimate the variance of the noise of each column from the steps between rows."""
     return np.diff(series, axis=0).var(0) / 2
 
 
 def rounding_variance(series: Floats) -> Floats:
-    """Return the least variance of rows of a column: that of a choice between two neighbours among its values.
+    """Return the smallest variance that rows of each column may have, by its resolution.
 
-    So rows that are equal because a column has few values do not seem to have no variance. Where one value is most
-    frequent, as no rain is, a run of it gains no more likelihood than its chance gives: of so many rows, the share of
-    that value to the power of their number. A column that stays for long wherever it goes has a quarter of the variance
-    of one such move in all rows: each of its steps is a change.
+    A column of few values is often constant for some rows, which must not count as rows without variance. It is the
+    variance of a choice between two neighbouring values. If one value is most frequent, such as no rain, a run of n of
+    them gains no more likelihood than its probability allows: the share of that value to the power of n. A column that
+    stays at each value for long has a quarter of the variance of one move in all rows: each of its steps is a change.
     """
     least = []
     for column in series.T:

@@ -1,10 +1,10 @@
-"""Cut a series into segments: a penalised search that takes trends, seasons and dependence for what they are.
+"""Cut a series into segments: a penalised search that does not mistake trends, seasons and dependence for changes.
 
-A segment has a level, perhaps a slope, and a spread of its own in each column; or one line has kinks. Dynamic
-programming over a falling penalty proposes segmentations; smooth trends without changes are proposed too. The one with
-the best penalised likelihood of its residuals is chosen. These are an autoregression whose spread may swing, so what
-dependence explains is not a change. Each change is then confirmed: series without it, made of the same noise, must
-rarely gain as much by a change.
+Each segment has its own level, spread and perhaps slope in each column; or one line has kinks. Dynamic programming over
+a falling penalty proposes segmentations; smooth trends without changes compete with them. The one with the best
+penalised likelihood of its residuals wins. The residuals are an autoregression whose spread may swing: what dependence
+explains is not a change. Each change is then confirmed: series with the same noise but without the change must rarely
+gain as much from one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,22 +41,22 @@ _HIGHEST_DEGREE = 3
 # In place of a degree: one line with kinks.
 KINKED = -1
 _MOST_KINKS = 4
-# Values further than so many deviations from the running median are moved there.
+# Values more than this many deviations from the running median are clipped.
 FAR = 5.0
-# The penalties that are tried, as multiples; they are tried twice with each degree if there may be a season.
+# The penalties to try, as multiples; each is tried twice per degree if there may be a season.
 _FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
 _STEPS = 4 * len(_FACTORS) + 2 * MOST_WAVES
-# Rows of a series.
+# Fewest rows of a series.
 LEAST_ROWS = 14
 # Twice the logarithm of a Bayes factor below which evidence is weak (Kass and Raftery 1995).
 _CLOSE = 6.0
-# Changes that are fewer rows from where a season stops are the same change.
+# Changes within this many rows of where a season stops are the same change.
 _TOGETHER = 10
-# What a series is tried to be: without a season or with one, of levels or of slopes.
+# Forms of a series to try: with or without a season, with levels or slopes.
 _FORMS = 4
-# Series without a change that each change is compared with, and how many of them may gain more.
+# Simulated series without a change to compare each change with, and the share of them that may gain more.
 _SIMULATED, _CHANCE = 99, 0.05
-# Positions at which these are split, and numbers of which they may be made in all.
+# Positions at which to split these, and the most numbers to simulate in all.
 _TRIED, _MOST_SIMULATED = 200, 4e6
 
 
@@ -66,23 +66,23 @@ class Segmentation(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (n, d)
-        The series as it was compared: of some columns the logarithms.
+        The series as it was compared: logarithms of some columns.
     is_log : ndarray of bool of shape (d,)
-        Of which.
+        Which columns these are.
     points : list of int
         Numbers of the first rows of all segments but the first.
     gains : list of float
-        By how much each point raises twice the log likelihood of the two segments beside it.
+        How much each point raises twice the log likelihood of the two segments beside it.
     degree : int
-        Of the polynomial in each segment; `KINKED` of lines that meet.
+        Degree of the polynomial in each segment; `KINKED` for lines that meet.
     background : ndarray of shape (n, d)
-        What is not a change: the season, and without changes the trend.
+        What is not a change: the season, and the trend if there are no changes.
     residuals : ndarray of shape (n, d)
         The rows less the background and the segments' levels and slopes.
     swings : list of Swings
         How the spread of each column swings.
     stop : int or None
-        Which of the points is a season that stops, begins or changes its size.
+        Which of the points is where a season stops, begins or changes its size.
     tie : int or None
         The row of a step that explains the series about as well as a line does, whichever was chosen.
     """
@@ -111,7 +111,7 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        In the order of time, without gaps.
+        In order of time, without gaps.
     trend : bool
         Whether levels may move without a change.
     may_log : bool
@@ -122,10 +122,10 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
         rows = rows.copy()
         rows[:, is_log] = np.log(rows[:, is_log])
     middle, scale, is_used = _find_units(rows)
-    # In place from here on: there may be many rows.
+    # Changed in place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
     background = find_season(clean)
-    # That of the rows as they are: without a season, few values become many.
+    # From the original rows: subtracting a season turns few distinct values into many.
     rounding = rounding_variance(_tame(clean)[:, is_used])
     with progress_bar(_STEPS, "segmenting") as report:
         best, background = _search(clean, background, rounding, is_used, trend, report)
@@ -172,7 +172,7 @@ def trace_levels(found: Segmentation, points: list[int]) -> Floats:
     """Return the level, with the slope and season, that the segments between points have in each row."""
     levels = found.rows - found.residuals
     for start, stop in zip([0, *points], [*points, len(levels)], strict=True):
-        # In short segments, far values were moved too.
+        # In short segments, far values were clipped too.
         levels[start:stop] += np.median(found.residuals[start:stop], axis=0)
     if points != found.points:
         left = found.rows - found.background
@@ -200,7 +200,7 @@ def _find_tie(series: Floats, rounding: Floats, best: _Proposal) -> int | None:
 def _search(
     rows: Floats, background: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool, report: OnStep
 ) -> tuple[_Proposal, Floats]:
-    """Return the best description of a series without its background, and this with its smooth season."""
+    """Return the best description of a series without its background, and the background with its smooth season."""
     best, smooth = _find_best(_tame(rows - background)[:, is_used], rounding, trend, report)
     if smooth is not None:
         background = background.copy()
@@ -209,7 +209,7 @@ def _search(
 
 
 def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: bool) -> list[int]:
-    """Return changes of single columns, far from the others, which chance would not give in any of the columns."""
+    """Return changes of single columns, far from other changes, that chance would not produce in any column."""
     n, d = series.shape
     if d < 2 or n < LEAST_ROWS:
         return []
@@ -231,7 +231,7 @@ def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: boo
 def _find_stop(
     rows: Floats, season: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool
 ) -> tuple[tuple[int, float] | None, Floats]:
-    """Return where a season stops, begins or changes its size, what that gains, and the season as it is then."""
+    """Return where a season stops, begins or changes its size, the gain, and the season with that change."""
     if not season.any() or len(rows) < SHORT:
         return None, season
     point, resized = resize_season(rows, season)
@@ -248,7 +248,7 @@ def _find_stop(
 
 
 def describe_nothing(rows: Floats) -> Segmentation:
-    """Return one segment, of which nothing is known."""
+    """Return all rows as one segment without a background."""
     nothing, n_columns = np.zeros_like(rows), rows.shape[1]
     return Segmentation(rows, np.zeros(n_columns, bool), [], [], 0, nothing, rows, [Swings()] * n_columns)
 
@@ -287,7 +287,7 @@ def _is_multiplicative(column: Floats, trend: bool) -> bool:
 
 
 def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Floats:
-    """Return what polynomials of a degree leave over, one in each segment of each column; or one line with kinks."""
+    """Subtract a fitted polynomial from each segment of each column, or one line with kinks."""
     result = np.empty_like(series)
     if degree == KINKED:
         time = np.arange(len(series), dtype=np.float64)
@@ -302,13 +302,13 @@ def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Flo
 
 
 def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) -> tuple[_Proposal, Floats | None]:
-    """Return the best description of a series, and the smooth season without which it is described, if any."""
+    """Return the best description of a series, and the smooth season that was subtracted from it, if any."""
     steps = count(1)
     best = _choose(series, rounding, _propose(series, rounding, trend, lambda: report(next(steps), None)))
     chosen: tuple[float, float, Floats] | None = None
     has_steps = [is_staircase(column) for column in series.T]
     for n_parameters, season, points in propose_seasons(series):
-        # Waves would fill steps without noise.
+        # Waves would blur steps without noise.
         season[:, has_steps] = 0
         price = _PRICE * np.log(len(series)) * n_parameters
         with_it, without = (
@@ -317,7 +317,7 @@ def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) ->
         if with_it + price < min(without, np.inf if chosen is None else chosen[0]):
             chosen = with_it + price, price, season
         report(next(steps), None)
-    # The search takes long: it is made again at most once.
+    # The search is slow: repeat it at most once.
     if chosen is not None:
         _, price, season = chosen
         others = _propose(series - season, rounding, trend, lambda: report(next(steps), None))
@@ -339,7 +339,7 @@ def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) ->
 
 
 def _propose(series: Floats, rounding: Floats, trend: bool, report: Callable[[], None]) -> Iterator[_Proposal]:
-    """Describe a series without changes but a smooth trend, and with changes of level or of level and slope."""
+    """Describe a series without changes but with a smooth trend, and with changes of level or of level and slope."""
     n, d = series.shape
     if n < LEAST_ROWS or not d:
         yield _Proposal(0.0, [], 0)
@@ -381,19 +381,19 @@ def _find_kink(series: Floats, knots: list[int]) -> int:
 
 
 def _list_splits(n: int, least: int) -> Numbers:
-    """Return rows at which a series is split, so many of each part at least."""
+    """Return rows at which to split a series, with at least `least` rows in each part."""
     least = min(least, (n - 1) // 2)
     return np.unique(np.linspace(least, n - least, min(n - 2 * least + 1, _TRIED)).astype(np.intp))
 
 
 def _describe_as(series: Floats, rounding: Floats, points: list[int], trend: bool = True) -> list[_Proposal]:
-    """Describe a series with given changes, or without any but a smooth trend."""
+    """Describe a series with given changes, or without changes but with a smooth trend."""
     degrees = range(2 if points else _HIGHEST_DEGREE + 1) if trend else range(1)
     return [_describe(series, rounding, points, degree) for degree in degrees]
 
 
 def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) -> _Proposal:
-    """Return how long a description of the series by segments is: smaller is better."""
+    """Describe the series by segments; the shorter its description, the better."""
     n, is_kinked = len(series), degree == KINKED
     price = _PRICE * np.log(n)
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if is_kinked else points)
@@ -404,7 +404,7 @@ def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) 
 
 
 def _fit_swings(series: Floats, rounding: Floats, points: list[int], degree: int) -> list[Swings]:
-    """Say how the spread of each column swings within segments."""
+    """Fit how the spread of each column swings within segments."""
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if degree == KINKED else points)
     n_lost = len(series) - len(fits.innovations)
     return [
@@ -414,10 +414,10 @@ def _fit_swings(series: Floats, rounding: Floats, points: list[int], degree: int
 
 
 def change_penalty(n: int, degree: int, tails: Floats) -> float:
-    """Return the price of a change in columns with tails of some weight.
+    """Return the price of a change, given the weight of the tails of each column.
 
-    In one column each parameter has its price, that of the spread by its tails. Further columns add what noise in them
-    explains: of a chi-squared variable, the mean and the deviation that goes with the price (Laurent and Massart 2000).
+    In one column each parameter has its price; that of the spread depends on the tails. Further columns add what their
+    noise explains: the mean of a chi-squared variable, and the deviation for that price (Laurent and Massart 2000).
     """
     parameters = 1 + degree + tails
     price = _PRICE * np.log(n) * np.median(parameters)
@@ -426,7 +426,7 @@ def change_penalty(n: int, degree: int, tails: Floats) -> float:
 
 
 def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: int = 1) -> list[int]:
-    """Leave out changes, the least one first, that noise explains; return the others."""
+    """Drop changes that noise explains, the smallest first; return the others."""
     points, degree = proposal.points, proposal.degree
     swings = _fit_swings(series, rounding, points, degree) if points else []
     known = dict[tuple[int, int, int], bool]()
@@ -452,7 +452,7 @@ def _list_spans(points: list[int], n: int) -> list[tuple[int, int, int]]:
 
 
 def _sum_gains(series: Floats, rounding: Floats, span: tuple[int, int, int], degree: int) -> float:
-    """Return by how much a change, but for its penalty, shortens the description of the two segments beside it."""
+    """Return how much a change, before its penalty, shortens the description of the two segments beside it."""
     start, point, stop = span
     gains = _compute_gains(series[start:stop], rounding, point - start, degree)
     return max(0.0, float(gains.sum()), float(gains.max(initial=0.0)))
@@ -466,7 +466,7 @@ def _is_change(
     swings: list[Swings],
     n_searches: int,
 ) -> bool:
-    """Return whether series without a change, of the same noise, rarely gain as much by one."""
+    """Return whether series of the same noise without a change rarely gain as much from one."""
     start, point, stop = span
     rows, d = series[start:stop], series.shape[1]
     residuals = subtract_segments(rows, [], _null_degree(degree))
@@ -491,7 +491,7 @@ def _is_change(
         gains = _compute_gains(simulated, many, places, degree, clusters)
         highest = np.maximum(highest, gains.reshape(d, n_series).sum(0))
     observed = _compute_gains(rows, rounding, point - start, degree, clusters).sum()
-    # With few rows, each level, slope and season that is tried leaves much less noise than there is.
+    # In few rows, each form of the series that is tried may absorb much of the noise.
     chance = _CHANCE / n_searches / (_FORMS if len(series) < SHORT else 1)
     if chance * (n_series + 1) >= 1:
         return bool(1 + np.sum(highest >= observed) <= chance * (n_series + 1))
@@ -501,12 +501,12 @@ def _is_change(
 
 
 def _null_degree(degree: int) -> int:
-    """Return the degree of what a change is compared with: kinks with a smooth curve."""
+    """Return the degree of the alternative without a change; kinks are compared with a smooth curve."""
     return _HIGHEST_DEGREE if degree == KINKED else degree
 
 
 def _find_splits(series: Floats, rounding: Floats, degree: int, d: int) -> Numbers:
-    """Return the best rows to split each of many series of d columns; these are given column by column."""
+    """Return the best rows to split each of many series of d columns, which are passed column by column."""
     n = len(series)
     if degree == KINKED:
         by_series = np.moveaxis(series.reshape(n, d, -1), 2, 0)
@@ -520,7 +520,7 @@ def _find_splits(series: Floats, rounding: Floats, degree: int, d: int) -> Numbe
 def _compute_gains(
     series: Floats, rounding: Floats, places: int | Numbers, degree: int, clusters: bool = False
 ) -> Floats:
-    """Return by how much a change in each column at its place, but for its penalty, shortens the description.
+    """Return how much a change at its place in each column, before its penalty, shortens the description.
 
     With `clusters` the spread may react to the rows before.
     """

@@ -1,4 +1,4 @@
-"""Test for changes: scores of a series beside those of series like it in which nothing changes."""
+"""Test for changes: compare the scores of a series with those of similar series in which nothing changes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -18,17 +18,17 @@ from fewratio.progress import progress_bar
 from fewratio.testing.permutations import ROUNDING, compute_divergences
 
 _LEVEL, _N_PERMUTATIONS = 0.01, 199
-# Rows of a window that are compared, evenly spaced ones of longer windows: the work grows with their third power.
+# Rows of a window to compare, evenly spaced in longer windows: the work grows with their third power.
 _MOST_COMPARED = 50
 _NO_NOISE = 1e-9
-# Numbers of which simulated series are made at once.
+# Numbers to simulate at once.
 _AT_ONCE = 200_000
 
 Score = Callable[[Floats], float]
 
 
 class ChangeOptions(NamedTuple):
-    """What a user can say about the test; None for what is chosen here."""
+    """A user's options for the test; None for what is chosen here."""
 
     window: int | None = None
     n_permutations: int | None = None
@@ -61,10 +61,10 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
     rng : numpy Generator
         Shuffles.
     """
-    # A few far values must not hide changes. Of a series without changes, which values are far does not depend on their
-    # order: the level stays.
+    # A few far values must not hide changes. In a series without changes, which values are far does not depend on their
+    # order, so the level of the test holds.
     residuals = clip_far(found.residuals, FAR)
-    # What rounding leaves of a column without noise is no noise.
+    # Rounding errors in a column without noise are not noise.
     residuals[:, residuals.std(0) <= _NO_NOISE * np.ptp(rows, axis=0)] = 0
     rows, found = rows - found.residuals + residuals, found._replace(residuals=residuals)
     gains = SplitGains(rows)
@@ -72,7 +72,7 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
     highest = _simulate_highest(
         lambda series: float(SplitGains(series).best(0, len(series)).max()), rows, found, options, rng
     )
-    # A split that raises no likelihood is none, even if those of shuffled series lower it.
+    # A split that does not raise the likelihood is no change, even if splits of shuffled series lower it.
     limit = max(_limit(highest, options), ROUNDING)
     points, parts = [], [(0, len(rows))]
     while parts:
@@ -91,7 +91,7 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
 
 
 def _confirm(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
-    """Leave out changes, one by one, that later ones explain; return the others with their scores."""
+    """Drop changes one by one that later ones explain; return the others with their scores."""
     while True:
         ends = [0, *points, gains.n_rows]
         values = np.array([gains.at(*ends[number : number + 3]) for number in range(len(points))])
@@ -108,12 +108,12 @@ def find_by_windows(
     rng: np.random.Generator,
     argument: str,
 ) -> FoundChanges:
-    """Find any change: the ratio of the windows before and after a row is further from 1 than without changes.
+    """Find changes of any kind: the ratio of the windows before and after a row is further from 1 than without changes.
 
     Parameters
     ----------
     model : RatioEstimator
-        Gives the divergences. One with sources knows rows with their background.
+        Estimates the divergences. One with sources expects rows with their background.
     rows, found, options, rng
         As in `find_by_splits`.
     argument : str
@@ -151,7 +151,7 @@ def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, windo
 
 
 def check_options(options: ChangeOptions, is_test: bool) -> None:
-    """Refuse what no test can be made with, before the work."""
+    """Refuse invalid options before the work."""
     for name, least in (("window", 1), ("n_permutations", 0), ("step", 1)):
         if getattr(options, name) is not None:
             inputs.check_count(name, getattr(options, name), least)
@@ -162,7 +162,7 @@ def check_options(options: ChangeOptions, is_test: bool) -> None:
 
 
 def check_threshold(threshold: Any) -> float:
-    """Give a score to exceed as a number, or refuse what every score or none exceeds."""
+    """Return a threshold as a number, or refuse one that every score or none exceeds."""
     needed = "a finite number above -1, which the divergences of two windows always sum to more than"
     return inputs.check_number("threshold", threshold, -1, np.inf, needed)
 
@@ -170,7 +170,7 @@ def check_threshold(threshold: Any) -> float:
 def _simulate_highest(
     score: Score, rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator
 ) -> Floats:
-    """Return the highest scores of series like this one in which nothing changes."""
+    """Return the highest scores of similar series in which nothing changes."""
     n_permutations = _N_PERMUTATIONS if options.n_permutations is None else options.n_permutations
     unchanged, highest = _simulate_unchanged(rows, found, rng), np.empty(n_permutations)
     with progress_bar(n_permutations, "shuffled series") as report:
@@ -181,10 +181,10 @@ def _simulate_highest(
 
 
 def _simulate_unchanged(rows: Floats, found: Segmentation, rng: np.random.Generator) -> Iterator[Floats]:
-    """Make series like this one in which nothing changes.
+    """Yield similar series in which nothing changes.
 
-    The rows are shuffled if they do not depend on each other, else the innovations of an autoregression of what changes
-    and background leave over (a sieve bootstrap, Bühlmann 1997).
+    The rows are shuffled if they do not depend on each other. Otherwise changes and background are subtracted, and the
+    innovations of an autoregression are shuffled (a sieve bootstrap, Bühlmann 1997).
     """
     simulator = Simulator(found.residuals, found.swings)
     if simulator.is_exchangeable:
@@ -197,7 +197,7 @@ def _simulate_unchanged(rows: Floats, found: Segmentation, rng: np.random.Genera
 
 
 def _limit(highest: Floats, options: ChangeOptions) -> float:
-    """Return what a score must exceed."""
+    """Return the threshold of the scores."""
     return float(np.sort(highest)[-_rank(options)]) + ROUNDING if options.threshold is None else options.threshold
 
 
@@ -206,7 +206,7 @@ def _p_values(highest: Floats, scores: Floats) -> Floats:
 
 
 def _find_peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
-    """Positions with the highest score among those less than a window away; of equal ones the first."""
+    """Return positions with the highest score among those less than a window away; the first of equal ones."""
     found: list[int] = []
     for position in positions:
         near = scores[max(0, position - window + 1) : position + window]
@@ -216,7 +216,7 @@ def _find_peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
 
 
 def _rank(options: ChangeOptions) -> int:
-    """Give which of the highest scores of shuffled series is the threshold."""
+    """Return which of the highest scores of shuffled series is the threshold."""
     n_permutations = _N_PERMUTATIONS if options.n_permutations is None else options.n_permutations
     level: Any = _LEVEL if options.level is None else options.level
     chance = inputs.check_number("level", level, 0, 1, "a chance between 0 and 1")

@@ -1,4 +1,4 @@
-"""Slow swings as changes: what eyes mark, by ruptures."""
+"""Slow swings as changes, found by ruptures as a person would mark them."""
 
 import numpy as np
 

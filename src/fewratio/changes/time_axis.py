@@ -1,4 +1,4 @@
-"""When the rows of a series came: which column, columns or index say so, and what is assumed of them."""
+"""The time of the rows of a series: which columns or index hold it, and what is assumed about them."""
 
 import re
 import warnings
@@ -26,12 +26,12 @@ from fewratio.data.columns import ColumnOptions
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import FewRatioWarning, InputError, name_parameter
 
-# A column of numbers may be the time if its name is made of such words: of a time, or of a number of the row.
+# A column of numbers may be the time if its name consists of such words: for a time, or for the number of a row.
 _CLOCK = re.compile("time|t|date|datetime|timestamp|ts|epoch|year|yr|quarter|month|week|day|hour|minute|second")
 _COUNTER = re.compile("index|idx|unnamed|rows?|rownames?|obs|observation|step|tick|period|number|no|nr")
 _UNIT = re.compile("s|ms|sec|seconds|min|minutes|h|hours|d|days|years|utc|unix|gmt|decimal|elapsed|of|in")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
-# Parts of a date, and what columns that hold them are called.
+# Parts of a date, and the names of columns that hold them.
 _PARTS = {
     "year": {"year", "yr"},
     "quarter": {"quarter", "qtr"},
@@ -44,27 +44,27 @@ _PARTS = {
     "minute": {"minute"},
 }
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-# Years that numbers are read as; and the rows that are looked at first: a file is not read for every column.
+# Numbers that may be years; and the rows to check first, so that a file is not read for every column.
 _YEARS, _FIRST = (1500, 2300), 1000
 _BOUNDS = {"year": _YEARS, "quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
-# So many numbers that rise evenly are no measurement.
+# At least this many numbers that rise evenly are not measurements.
 _LEAST_EVEN = 10
-# Steps between rows that are so many times as long as most, and no larger share of them, are gaps.
+# A gap is a step this many times as long as most, if such steps make up no more than this share.
 _GAP, _FEW_GAPS = 10, 0.05
 
 
 class Time(NamedTuple):
-    """When rows came.
+    """The times of rows.
 
     Attributes
     ----------
     numbers : ndarray of shape (n_rows,)
         Days since 1970 if they are dates.
     names : sequence of str
-        What the moments are called, in the zone of the user.
+        The moments as text, in the time zone of the user.
     is_date : bool
     columns : tuple of str
-        The columns that say so; none of an index.
+        The columns that hold the time; none for an index.
     """
 
     numbers: Floats
@@ -79,7 +79,7 @@ class Time(NamedTuple):
 
 
 class Names(Sequence[str]):
-    """Names of rows by numbers, written when they are asked for: there may be many."""
+    """Names of rows by number, written on demand: there may be many."""
 
     def __init__(self, numbers: Floats, write: Callable[[float], str]) -> None:
         self._numbers, self._write = numbers, write
@@ -101,7 +101,7 @@ class Names(Sequence[str]):
 def find_time(
     raw: RawTable, time: str | None, columns: ColumnOptions, only_dates: bool
 ) -> tuple[Time | None, RawTable, NDArray[np.intp] | None]:
-    """Find when rows came, and return the table in that order, without the columns that say so or follow from it.
+    """Find the time of the rows, and return the table in that order, without the columns of time or derived from it.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ def find_time(
     time : str or None
         The column of time; None to look for one.
     columns : ColumnOptions
-        What the user said about columns; those that are named there are left alone.
+        The user's column options; columns named there are left alone.
     only_dates : bool
         Whether numbers are always measurements.
 
     Returns
     -------
     (Time or None, RawTable, ndarray or None)
-        The last holds the number of each row in the table that was given, if rows were sorted.
+        The last holds the number of each row in the original table, if rows were sorted.
     """
     spoken = _list_spoken(columns)
     free = [label for label in raw.labels if label not in spoken and label != time]
@@ -137,12 +137,12 @@ def find_time(
 
 
 def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -> None:
-    """Warn of what is assumed of the time, and of a gap in it."""
+    """Warn about assumptions on the time, and about gaps in it."""
     columns, said = write_columns(found.columns), []
     guessed = found.columns if is_guess and (len(found.columns) > 1 or not found.is_date) else ()
     if guessed:
         verb = "is" if len(guessed) == 1 else "are"
-        said.append(f"{columns} {verb} taken for the time, and not compared.")
+        said.append(f"{columns} {verb} used as the time, and not compared.")
     if follows:
         verb = "follows from the time and is" if len(follows) == 1 else "follow from the time and are"
         said.append(f"{write_columns(follows)} {verb} not compared.")
@@ -158,7 +158,7 @@ def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -
         row = int(steps.argmax())
         said.append(
             f"No rows come between {found.names[row]} and {found.names[row + 1]}; rows beside such a gap count as "
-            "neighbours, and a change at it may be older or younger."
+            "neighbours, and a change there may have happened at any time within it."
         )
     if said:
         warnings.warn(FewRatioWarning(" ".join(said)), stacklevel=5)
@@ -170,7 +170,7 @@ def write_columns(labels: Sequence[str]) -> str:
 
 
 def _list_spoken(columns: ColumnOptions) -> set[str]:
-    """List the columns that the user speaks of."""
+    """List the columns that the user named."""
     spoken = {columns["id"]} if columns.get("id") else set()
     for name in ("columns", "drop", "keep", "categorical", "numeric"):
         labels: Any = columns.get(name) or ()
@@ -189,7 +189,7 @@ def _find(raw: RawTable, free: Sequence[str], only_dates: bool) -> Time | None:
         named = [label for label in dates if _rank(label) is not None]
         if len(dates) == 1 or len(named) == 1:
             found = _read_column(raw, (named or dates)[0])
-            # A date that is missing somewhere is no time.
+            # A column with a missing date is not the time.
             return None if np.isnan(found.numbers).any() else found
         if not dates and not only_dates:
             numbers = [label for label in free if len(_read_numbers(head, label))]
@@ -200,7 +200,7 @@ def _find(raw: RawTable, free: Sequence[str], only_dates: bool) -> Time | None:
 
 
 def _find_numbers(raw: RawTable, head: RawTable, numbers: Sequence[str], free: Sequence[str]) -> Time | None:
-    """Return a column whose name and numbers are those of a time, or else whose numbers rise evenly."""
+    """Return a column whose name and numbers look like a time, or else one whose numbers rise evenly."""
     for label in sorted(numbers, key=lambda label: 2 if (rank := _rank(label)) is None else rank):
         rank = _rank(label) if raw.is_named else None
         if rank is None:
@@ -218,7 +218,7 @@ def _find_numbers(raw: RawTable, head: RawTable, numbers: Sequence[str], free: S
 
 
 def _find_parts(raw: RawTable, numbers: Sequence[str], free: Sequence[str]) -> Time | None:
-    """Return dates whose years and months or quarters, perhaps days and hours, are columns of their own."""
+    """Return dates whose years and months or quarters, perhaps days and hours, are in separate columns."""
     columns: dict[str, str] = {}
     for label, (part, names) in product(free if raw.is_named else (), _PARTS.items()):
         if _simplify(label) in names and (label in numbers or part == "month"):
@@ -256,13 +256,13 @@ def _find_followers(raw: RawTable, found: Time, free: Sequence[str]) -> list[str
 
 
 def _is_same(codes: NDArray[Any], values: NDArray[Any]) -> bool:
-    """Whether two columns say the same, if not by the same values."""
+    """Return whether two columns say the same, even if with different values."""
     pairs = np.unique(np.column_stack([codes, values]), axis=0)
     return bool((codes >= 0).all()) and len(pairs) == len(np.unique(codes)) == len(np.unique(values))
 
 
 def _split_dates(found: Time) -> dict[str, NDArray[Any]]:
-    """Return the parts of moments as the clock of their zone shows them; of years with fractions, year to month."""
+    """Return the parts of moments in local time; for years with fractions, only year to month."""
     if found.is_date:
         texts = [text if len(text) != 7 else f"{text}-01" for text in found.names]
         clock = np.array([text[:19].replace(" ", "T") for text in texts], dtype="datetime64[s]")
@@ -296,20 +296,20 @@ def check_one_series(raw: RawTable, found: Time, free: Collection[str]) -> None:
             continue
         codes = values.to_categories().codes
         n_series = int(codes.max()) + 1
-        # Most series have rows at most times.
+        # If they are series, most have rows at most times.
         if n_series * n_times > 2 * n_rows or (codes < 0).any():
             continue
         if len(np.unique(moments * n_series + codes)) == n_rows:
             of = f"{write_columns(found.columns) or 'The index'} of {raw.name}"
             raise InputError(
-                f"{of} has each time in several rows, one for each of {n_series} values of column {label!r}; changes "
-                f"are looked for in one series, or in each of several. Choose {name_parameter('by', label)}, or "
+                f"{of} has several rows per time, one for each of the {n_series} values of column {label!r}; expected "
+                f"one series, or the column that names several. Choose {name_parameter('by', label)}, or "
                 f"{name_parameter('keep', label, f'keep={[label]!r}')} if the rows are one series."
             )
 
 
 def is_even(numbers: Floats) -> bool:
-    """Whether numbers rise by the same step, but for rounding."""
+    """Return whether numbers rise by the same step, but for rounding."""
     if len(numbers) < _LEAST_EVEN:
         return False
     step = (float(numbers[-1]) - float(numbers[0])) / (len(numbers) - 1)
@@ -319,7 +319,7 @@ def is_even(numbers: Floats) -> bool:
 
 
 def _rank(label: str) -> int | None:
-    """Return 0 for the name of a time, 1 for that of a number of the row, None for others."""
+    """Return 0 for the name of a time, 1 for the name of a row number, None for others."""
     words = [word.lower() for word in _WORD.findall(label)]
     is_clock, is_counter = (any(map(form.fullmatch, words)) for form in (_CLOCK, _COUNTER))
     if not all(_CLOCK.fullmatch(word) or _COUNTER.fullmatch(word) or _UNIT.fullmatch(word) for word in words):
@@ -332,14 +332,14 @@ def _simplify(label: str) -> str:
 
 
 def _read_numbers(raw: RawTable, label: str) -> Floats:
-    """Return a column of numbers; nothing if it is another, or numbers are missing."""
+    """Return a column of numbers; an empty array if it holds something else, or numbers are missing."""
     values = raw.values(label)
     is_complete = values.kind == NUMBER and not len(values.texts) and np.isfinite(values.numbers).all()
     return np.asarray(values.numbers if is_complete else [], dtype=values.numbers.dtype)
 
 
 def _read_part(values: ColumnValues) -> Floats:
-    """Return years, months and the like as numbers, -1 for what is none; months may be names."""
+    """Return years, months and the like as numbers, -1 for anything else; months may be names."""
     if values.kind in (TEXT, CATEGORY):
         months = [text[:3].lower() for text in values.texts]
         return np.array([_MONTHS.index(each) + 1 if each in _MONTHS else -1 for each in [*months, ""]])[
@@ -353,7 +353,7 @@ def _are_dates(raw: RawTable, label: str) -> bool:
 
 
 def _read_dates(values: ColumnValues) -> Floats | None:
-    """Return a column of dates as days since 1970, None if it is another; one with gaps has NaN."""
+    """Return a column of dates as days since 1970, with NaN for gaps; None if it does not hold dates."""
     if values.kind == DATE:
         return values.numbers
     if values.kind == NUMBER and _rank(str(values.label)) is not None:
@@ -364,7 +364,7 @@ def _read_dates(values: ColumnValues) -> Floats | None:
 
 
 def _read_digits(numbers: Floats) -> Floats | None:
-    """Read numbers such as 19580329 as dates, if all of them are some."""
+    """Read numbers such as 19580329 as dates, if all of them can be."""
     if not ((numbers >= 10_000 * _YEARS[0]) & (numbers < 10_000 * _YEARS[1]) & (numbers == np.round(numbers))).all():
         return None
     year, month, day = (numbers // 10_000, numbers // 100 % 100, numbers % 100)
@@ -380,7 +380,7 @@ def _read_day(text: str) -> float | None:
 
 
 def _read_column(raw: RawTable, label: str) -> Time:
-    """Read the column of time, or say why it is none."""
+    """Read the time column, or say why it cannot be one."""
     if label not in raw.places and label == raw.index_name:
         by_index = read_index(raw.index)
         if by_index is not None:
@@ -408,7 +408,7 @@ def _read_column(raw: RawTable, label: str) -> Time:
 
 
 def _choose_form(numbers: Floats) -> Callable[[float], str]:
-    """Return how to write numbers: with as many digits as tell them apart."""
+    """Return how to write numbers: with enough digits to distinguish them."""
     if (numbers == np.round(numbers)).all():
         return lambda number: str(int(number))
     steps = np.abs(np.diff(np.sort(numbers)))
@@ -418,7 +418,7 @@ def _choose_form(numbers: Floats) -> Callable[[float], str]:
 
 
 def _write_time(text: str) -> str:
-    """Write a moment as date and time in its own zone, anything else as it is."""
+    """Write a moment as date and time in its own zone; leave anything else as it is."""
     moment, day = read_moment(text), read_days(text)
     if moment is None or day is None:
         return text

@@ -1,4 +1,4 @@
-"""A series as it is compared: its rows in the order of time, without gaps, and when they came."""
+"""A series prepared for comparison: its rows in order of time, without gaps, and their times."""
 
 import warnings
 from collections.abc import Collection, Sequence
@@ -30,9 +30,9 @@ _FEW_GAPS = 0.05
 
 
 class Series(NamedTuple):
-    """A series, and what is known of its rows.
+    """A series, and what is known about its rows.
 
-    Of a long one `rows` are the means of blocks, and `blocks` knows the rows themselves.
+    For a long one, `rows` are the means of blocks, and `blocks` gives the rows themselves.
     """
 
     rows: Floats
@@ -49,19 +49,19 @@ class Series(NamedTuple):
 def read_series(
     model: RatioEstimator, series: Any, time: str | None, columns: ColumnOptions, by_blocks: bool
 ) -> Series:
-    """Validate a series, sort it by time and fill its gaps; one without columns has one.
+    """Validate a series, sort it by time and fill its gaps; a plain vector becomes one column.
 
     Parameters
     ----------
     model : RatioEstimator
-        What it is for; one that has learned from sources encodes it as those were, and fills the gaps itself.
+        The model it is for; one that has learned from sources encodes it like them, and fills the gaps itself.
     series : array-like of shape (n,) or (n, n_features)
     time : str or None
         The column of time; None to look for one.
     columns : ColumnOptions
-        What the user said about columns.
+        The user's column options.
     by_blocks : bool
-        Whether blocks of rows will do if the series is long.
+        Whether blocks of rows suffice if the series is long.
     """
     if model.encoding_ is not None and model.encoding_.window is not None:
         raise ParameterError(
@@ -84,7 +84,7 @@ def read_series(
     samples = inputs.read_samples(model, {"series": given}, columns)
     encoding, (table,) = samples.encoding, samples.tables
     if encoding is not None and encoding.id in encoding.places and not model.has_sources:
-        # When a row came says nothing about whether the series has changed.
+        # The time of a row says nothing about whether the series has changed.
         encoding, (table,) = leave_out_columns(encoding, [table], [encoding.id], "names the rows")
     names = getattr(given, "index", None) if table.row_names is None else table.row_names
     if found is None and (by_name := read_index(names)) is not None and (np.diff(by_name.numbers) >= 0).all():
@@ -111,7 +111,7 @@ def read_series(
 
 
 def _drop_labels(columns: ColumnOptions, labels: Collection[str]) -> ColumnOptions:
-    """Return what the user said about other columns than those of time."""
+    """Return the user's options for columns other than those of time."""
     kept: Any = {name: value for name, value in columns.items() if not isinstance(value, str) or value not in labels}
     for name in ("columns", "drop", "keep", "categorical", "numeric"):
         if isinstance(kept.get(name), list | tuple | set):
@@ -120,12 +120,12 @@ def _drop_labels(columns: ColumnOptions, labels: Collection[str]) -> ColumnOptio
 
 
 def split_series(raw: RawTable, by: str) -> dict[str, RawTable]:
-    """Divide a table of several series by the column that names them; short ones are left out with a warning."""
+    """Split a table of several series by the column that names them; leave out short ones with a warning."""
     parts = split_by_column(raw, by)
     short = [name for name, part in parts.items() if part.n_rows < LEAST_ROWS]
     if len(short) == len(parts):
         raise InputError(
-            f"column {by!r} of {raw.name} divides it into series of fewer than {LEAST_ROWS} rows; one needs as many. "
+            f"column {by!r} of {raw.name} gives series of fewer than {LEAST_ROWS} rows; each needs that many. "
             f"Pass longer series, or name another column in {name_parameter('by', '')}."
         )
     if short:
