@@ -204,7 +204,7 @@ def test_neighbours_order_and_adjusted_p_values():
 
 
 def test_too_few_permutations_are_told():
-    with pytest.warns(UserWarning, match=r"smallest p-value .* 19 permutations .* Of 6 pairs none .* 120 permutations"):
+    with pytest.warns(UserWarning, match=r"smallest p-value .* 19 permutations .* None of 6 pairs .* 120 permutations"):
         compare_all(collection((8, 9, 8, 9)), n_permutations=19, random_state=0)
 
 
@@ -275,9 +275,9 @@ def test_a_new_dataset_says_which_column_is_unlike_those_of_the_others():
     assert result.verdict("shifted").startswith(
         "shifted is unlike all 40 other datasets (p = 0.024). Farthest: 2, mean 2"
     )
-    with pytest.raises(ParameterError, match="'0' is no new dataset; there are 'wide', 'shifted'"):
+    with pytest.raises(ParameterError, match="'0' is not a new dataset; there are 'wide', 'shifted'"):
         result.new_columns("0")
-    with pytest.raises(ParameterError, match="'0' is no new dataset; none was judged"):
+    with pytest.raises(ParameterError, match="'0' is not a new dataset; none was judged"):
         compare_all(known, n_rows=2).new_columns("0")
 
 

@@ -26,7 +26,7 @@ def many(n):
 
 def test_the_answer_names_the_extremes(three):
     report = three._report()
-    assert report.answer.startswith("2 of 3 pairs differ. Most alike are <a> and c")
+    assert report.answer.startswith("2 of 3 pairs differ. The most similar are <a> and c")
     assert report.facts["Datasets"] == "3, so 3 pairs"
 
 
@@ -93,4 +93,4 @@ def test_a_new_dataset_is_the_answer():
     assert_valid(far.to_html())
     few = compare_all(dict(list(known.items())[:9]), new={"x": known["19"]}, random_state=0)._report()
     assert few.answer.startswith("Nothing shows that x is unlike the 9 other datasets (p = ")
-    assert "They are too few to tell: no p-value can be below 0.1." in few.answer
+    assert "There are too few to decide: no p-value can be below 0.1." in few.answer

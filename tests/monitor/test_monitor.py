@@ -158,7 +158,7 @@ def test_rare_categories_that_were_not_seen_are_no_change():
     [
         (lambda table: table.drop("size"), "has no column 'size': it counts as missing"),
         (lambda table: table.with_columns(size=pl.lit("broken")), "counts as missing in all rows"),
-        (lambda table: table.with_columns(more=pl.lit(1.0)), "columns that the reference has not"),
+        (lambda table: table.with_columns(more=pl.lit(1.0)), "columns that the reference does not have"),
     ],
 )
 def test_columns_that_come_and_go(change, said):

@@ -14,23 +14,23 @@ from fewratio.data.pairs import find_shared_names, read_labels
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import FewRatioWarning, name_parameter
 
-# Rows that are copies of others of their sample, from which on it is said: as many, and this share of the rows.
+# Warn of copied rows if a sample has at least this many of them, and this share of its rows.
 _N_COPIES, _SHARE = 3, 0.05
-# How many times the share of equal pairs that chance makes; different rows that do not all occur twice by chance;
-# and how many times the square of a number in `_has_gap` that chance allows.
+# Equal pairs are no chance from this multiple of the expected share on; this many distinct rows do not all occur twice
+# by chance; and the multiple of the bound in `_has_gap` that chance allows.
 _IMPLAUSIBLE, _SURE, _GAP = 10, 20, 4
-# Fewer names of a table are kinds.
+# A column with fewer values holds kinds, not names.
 _N_NAMES = 4
 
 
 def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict[str, RawTable]]:
-    """Give the number of each row's block, and the tables without the column that names it; see `read_labels`."""
+    """Return the block number of each row, and the tables without the column of blocks; see `read_labels`."""
     raws, labels = read_labels("blocks", blocks, tables)
     return np.unique(np.concatenate(labels).astype(np.str_), return_inverse=True)[1], raws
 
 
 def offer_pairs(tables: Mapping[str, RawTable], dropped: Collection[str]) -> None:
-    """Warn where a column that is not dropped names the same rows in two tables: pairs show smaller differences."""
+    """Warn if a column that is not dropped names the same rows in two tables: pairs show smaller differences."""
     shared = find_shared_names(*tables.values())
     if shared is not None and shared.column not in dropped:
         warnings.warn(
@@ -54,11 +54,11 @@ def describe_pairs(result: Any) -> str:
 def warn_of_copies(
     rows: Floats, is_first: NDArray[np.bool_], columns: Sequence[slice], order: Numbers, names: tuple[str, str]
 ) -> None:
-    """Warn where rows occur several times in their sample, or in both samples, that would not by chance.
+    """Warn if rows occur several times in their sample, or in both samples, more often than chance explains.
 
-    The test takes rows as independent. Where columns have few values equal rows are no surprise, but then the two
-    samples have rows in common as often as each has copies, and different rows agree in all columns but one. A single
-    column may well repeat. Equal rows are neighbours in ``order``, as in that of `row_order`.
+    The test assumes independent rows. If columns have few values, equal rows are no surprise; but then the two samples
+    share rows as often as each has copies, and different rows agree in all columns but one. A single column may well
+    repeat. Equal rows must be neighbours in ``order``, as `row_order` makes them.
     """
     numbers, last = np.zeros(len(rows), dtype=np.intp), 0
     for block in row_blocks(len(rows) - 1, rows.shape[1]):
@@ -79,8 +79,8 @@ def warn_of_copies(
         ):
             warnings.warn(
                 FewRatioWarning(
-                    f"{write_count(n_copies, 'row')} of {name} are copies of others; the test takes rows as "
-                    "independent, so the p-value may be far too small. Drop copies, or name what belongs together in "
+                    f"{write_count(n_copies, 'row')} of {name} are copies of others; the test assumes independent "
+                    "rows, so the p-value may be far too small. Drop copies, or name what belongs together in "
                     f"{name_parameter('blocks', '')}."
                 ),
                 stacklevel=4,
@@ -91,23 +91,23 @@ def warn_of_copies(
         if _is_no_chance(different, columns, in_common, max(map(_equal_pairs, counts))):
             warnings.warn(
                 FewRatioWarning(
-                    f"{write_count(n_shared, 'row')} of {names[0]} are in {names[1]}, too; the test takes rows as "
-                    "independent, so it may miss a difference. Compare the rows that are new alone."
+                    f"{write_count(n_shared, 'row')} of {names[0]} are also in {names[1]}; the test assumes "
+                    "independent rows, so it may miss a difference. Compare only the new rows."
                 ),
                 stacklevel=4,
             )
 
 
 def warn_of_names(codes: Mapping[str | int, Numbers], is_first: NDArray[np.bool_], separating: Collection[Any]) -> None:
-    """Warn where a column that separates the tables names things that have several rows each, such as patients.
+    """Warn if a column whose values do not overlap names things with several rows each, such as patients.
 
     Parameters
     ----------
     codes : mapping of str or int to int ndarray of shape (n,)
-        Of columns of categories the number of each row's category; -1 for what is missing.
+        For each categorical column, the category number of each row; -1 if missing.
     is_first : bool ndarray of shape (n,)
     separating : collection
-        The columns that separate the tables.
+        The columns whose values do not overlap.
     """
     for label, code in codes.items():
         sides = [np.unique(code[sample & (code >= 0)]) for sample in (is_first, ~is_first)]
@@ -116,7 +116,7 @@ def warn_of_names(codes: Mapping[str | int, Numbers], is_first: NDArray[np.bool_
             warnings.warn(
                 FewRatioWarning(
                     f"{label} has {n_names} values in about {len(code) / n_names:.0f} rows each, hardly any of them "
-                    "in both tables. If they name things, the rows of one are not independent, and the p-value may be "
+                    "in both tables. If they name things, the rows of each are not independent, and the p-value may be "
                     "far too small: "
                     f"{name_parameter('blocks', str(label))} compares things instead."
                 ),
@@ -127,15 +127,15 @@ def warn_of_names(codes: Mapping[str | int, Numbers], is_first: NDArray[np.bool_
 def _is_no_chance(
     different: Floats, columns: Sequence[slice], equal: float, elsewhere: float, counts: Numbers | None = None
 ) -> bool:
-    """Decide whether more pairs of rows are equal than chance makes, or each row occurs twice, or thrice.
+    """Decide whether more pairs of rows are equal than chance explains, or each row occurs twice, or three times.
 
     Parameters
     ----------
     different : ndarray of shape (n, d)
-        The rows, each once.
+        The distinct rows.
     columns : sequence of slice
     equal, elsewhere : float
-        The share of pairs that are equal, and that of other pairs which would be equal as often.
+        The share of equal pairs, and the share among other pairs that chance would make equal as often.
     counts : int ndarray, optional
         How often each row occurs.
     """
@@ -143,7 +143,7 @@ def _is_no_chance(
     codes = [code for code in codes if code.any()]
     if len(codes) < 2:
         return False
-    # Of independent rows each occurs an even number of times with probability 1/2 at most.
+    # If rows are independent, each occurs an even number of times with probability at most 1/2.
     if counts is not None and len(different) >= _SURE and np.gcd.reduce(counts) > 1:
         return True
     agree = [_equal_pairs(np.bincount(code)) for code in codes]
@@ -162,10 +162,10 @@ def _is_no_chance(
 
 
 def _has_gap(spectrum: Numbers) -> bool:
-    """Decide, by how many rows occur once, twice and so on, whether one number is more common than chance makes it.
+    """Decide, from how many rows occur once, twice and so on, whether one number is more common than chance explains.
 
-    Of independent rows those that occur k times are f(k) with k f(k)^2 <= (k + 1) f(k - 1) f(k + 1) on average, since
-    their numbers are mixtures of Poisson distributions: where many occur twice, some occur thrice.
+    If rows are independent, the number f(k) of rows that occur k times satisfies k f(k)^2 <= (k + 1) f(k - 1) f(k + 1)
+    on average, since counts are mixtures of Poisson distributions: if many occur twice, some occur three times.
     """
     k = int(spectrum[1:].argmax()) + 2
     before, here, after = spectrum[k - 2], spectrum[k - 1], spectrum[k:].sum()
@@ -173,6 +173,6 @@ def _has_gap(spectrum: Numbers) -> bool:
 
 
 def _equal_pairs(counts: Numbers) -> float:
-    """Return the share of pairs that are equal, by how often each value occurs."""
+    """Return the share of equal pairs, given how often each value occurs."""
     n = int(counts.sum())
     return float((counts * (counts - 1)).sum()) / (n * (n - 1))

@@ -15,18 +15,18 @@ from fewratio.data.columns import Column
 from fewratio.errors import FewRatioWarning
 from fewratio.estimators.samples import Samples
 
-# Fisher's test of two correlations needs so many rows; a correlation of 1 counts as this one.
+# Fewest rows for Fisher's test of two correlations; and the value that replaces a correlation of 1.
 _LEAST_ROWS, _PERFECT = 5, 1 - 1e-6
-# Correlations that are nearer to each other are called the same, however many rows there are.
+# Correlations that differ by less count as the same, however many rows there are.
 _LEAST_CHANGE = 0.05
-# Equal values far from all others that may stand for what is missing: so many, beside as many different others.
+# A value far from all others may mean "missing" if it occurs this often, beside this many distinct others.
 _N_CODES, _N_OTHERS = 3, 10
-# How the share of pooled categories is written; and the share from which on they are what matters.
+# Label of the pooled categories; and the share of rows from which on they are what matters.
 _OTHER, _MOST = "other ", 0.5
 
 
 def warn_of_codes(samples: Samples) -> None:
-    """Warn where a number is so far from all others of its column, and so often there, that it may mean "missing"."""
+    """Warn if a number is so far from all others of its column, and so frequent, that it may mean "missing"."""
     for label, (column, place) in samples.columns.items():
         if column.kind != NUMBER:
             continue
@@ -35,7 +35,7 @@ def warn_of_codes(samples: Samples) -> None:
             others = values[values != code]
             n_rows, low, high = len(values) - len(others), others.min(initial=np.inf), others.max(initial=-np.inf)
             is_far = min(abs(low - code), abs(high - code)) > high - low
-            # Many a column has zeros.
+            # Zeros are common.
             if n_rows >= _N_CODES and is_far and len(np.unique(others)) >= _N_OTHERS:
                 warnings.warn(
                     FewRatioWarning(
@@ -53,26 +53,26 @@ class ColumnDifference(NamedTuple):
     Attributes
     ----------
     column : str or int
-        Its name, or its number where columns have no names.
+        Its name, or its number if columns have no names.
     kind : {"number", "boolean", "category", "date", "duration", "time of day"}
     first, second : str
-        What it holds in either sample, in words: mean and standard deviation, or the shares of the category that
+        Summary of its values in each sample, as text: mean and standard deviation, or the share of the category that
         differs most.
     effect : float or None
-        Cohen's d of numbers, dates and times (the difference of the means in units of the deviation within the samples,
-        positive if the first is larger; of times of day by the shorter way round the clock), at most 100 in size: 100
-        if no sample varies. h of categories (the difference of two shares' arcsines). None if most rows have rare
-        categories: there is no share that says how they differ.
+        For numbers, dates and times, Cohen's d: the difference of the means in units of the deviation within samples,
+        positive if the first is larger (for times of day, the shorter way round the clock); at most 100 in size, and
+        100 if neither sample varies. For categories, h: the difference of two shares' arcsines. None if most rows have
+        rare categories, since no single share then shows how they differ.
     missing_first, missing_second : float
-        The share of rows of either sample in which it is missing.
+        The share of rows of each sample in which it is missing.
     mean_first, mean_second, deviation_first, deviation_second : float or None
-        Of numbers, booleans (0 and 1), durations (seconds) and times of day (hours); else None.
+        For numbers, booleans (0 and 1), durations (seconds) and times of day (hours); else None.
     p_value : float or None
-        The chance that any column differs as much if the samples are of one distribution: adjusted for the number of
-        columns. None if there was no test.
+        The chance that any column differs as much if the samples come from one distribution: adjusted for the number
+        of columns. None if there was no test.
     contribution : float or None
         Its share of the joint difference; columns that carry the same information share it. None if there was no test,
-        or if no linear function of the columns sees the difference: if only a relation changed, say.
+        or if no linear function of the columns shows the difference: if only a relation changed, say.
     """
 
     column: str | int
@@ -97,11 +97,11 @@ class Relation(NamedTuple):
     ----------
     columns : (str or int, str or int)
     first, second : float
-        Their rank correlation in either sample.
+        Their rank correlation in each sample.
     p_value : float
         The chance that the relation of any two columns differs as much: adjusted for all pairs. It is the larger of
-        two, that of the permutations, in which products of the two columns are compared, and that of Fisher's test of
-        two correlations: products change with means and spreads, too.
+        two p-values: one from permutations, which compare products of the two columns, and one from Fisher's test of
+        two correlations, since products also change with means and spreads.
     """
 
     columns: tuple[str | int, str | int]
@@ -123,8 +123,8 @@ def describe_columns(
 ) -> list[ColumnDifference]:
     """Describe how each column differs between two encoded samples, the strongest first.
 
-    Columns that separate the samples come first, then the others in the order of their p-values, and of their effects
-    where those are equal. `p_values` and `contributions` are those of the test, one for each column.
+    Columns whose values do not overlap come first, then the others by p-value, and by effect if p-values are equal.
+    `p_values` and `contributions` come from the test, one per column.
     """
     apart, (first, second) = samples.non_overlapping, (table.numbers for table in samples.tables)
     found = [
@@ -138,12 +138,12 @@ def describe_columns(
     order = {each.column: place for place, each in enumerate(apart)}
     for place, each in enumerate(found):
         if each.column in order and each.kind == CATEGORY:
-            # Its categories may all be rare, and encoded as one.
+            # Its categories may all be rare, and pooled into one.
             held = apart[order[each.column]]
             effect = float(shares_apart(np.array(held.share), np.array(1 - held.share)))
             found[place] = each._replace(first=held.first, second=held.second, effect=effect)
         elif each.first.startswith(_OTHER):
-            # The share of all rare values together says nothing of how they differ.
+            # The share of all rare values together does not show how they differ.
             words = _count_values(samples.category_codes[each.column], len(first))
             found[place] = each._replace(first=words[0], second=words[1], effect=None)
     return sorted(
@@ -152,14 +152,14 @@ def describe_columns(
 
 
 def explain_effects(columns: Sequence[ColumnDifference], name: str) -> str:
-    """Say what the effects of columns are, by the name of the first sample."""
+    """Explain the effects of columns, with the name of the first sample."""
     scale = f"Cohen's d of means, h of shares, above 0 if more in {name}"
     has_times = any(each.kind == TIME for each in columns)
     return f"{scale}; times of day by the shorter way round the clock" if has_times else scale
 
 
 def explain_joint(columns: Sequence[ColumnDifference], joint: Sequence[ColumnDifference]) -> list[str]:
-    """Say what the star at columns that differ only with others (`joint`) means, and why contributions are missing."""
+    """Explain the star at columns that differ only jointly (`joint`), and why contributions are missing."""
     is_tested = any(each.p_value is not None for each in columns)
     no_part = is_tested and all(each.contribution is None for each in columns)
     said = ["* no difference alone, but a large part of the joint difference"] * any(each in joint for each in columns)
@@ -167,7 +167,7 @@ def explain_joint(columns: Sequence[ColumnDifference], joint: Sequence[ColumnDif
 
 
 def _count_values(codes: Numbers, n_first: int) -> list[str]:
-    """Say how many categories either sample has, and how many of them it has alone."""
+    """Say how many categories each sample has, and how many of them only it has."""
     sides = [set(np.unique(part[part >= 0]).tolist()) for part in (codes[:n_first], codes[n_first:])]
     return [f"{len(own)} values, {len(own - other)} only here" for own, other in (sides, sides[::-1])]
 
@@ -182,7 +182,7 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
         The numbers of the columns.
     p_values : ndarray of shape (n_pairs,)
     level : float
-        The largest p-value of a relation that is described.
+        The largest p-value of a relation to describe.
     """
     sizes = [table.n_rows for table in samples.tables]
     if min(sizes) < _LEAST_ROWS:
@@ -214,7 +214,7 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
 
 
 def _describe(column: Column, first: Floats, second: Floats) -> tuple[Any, ...]:
-    """Return what a column holds in either sample, the effect, the shares of gaps, means and deviations."""
+    """Return the summary of a column in each sample, the effect, the shares missing, means and deviations."""
     none = (None,) * 4
     gaps = [float(side[:, -1].mean()) if column.marks_missing else 0.0 for side in (first, second)]
     if column.kind == CATEGORY:
@@ -238,7 +238,7 @@ def _describe(column: Column, first: Floats, second: Floats) -> tuple[Any, ...]:
 
 
 def _unwind(first: Floats, second: Floats) -> list[Floats]:
-    """Return times of day, in hours, as numbers around their mean on the circle: 23:30 and 0:30 are an hour apart."""
+    """Return times of day as hours around their mean on the circle, so that 23:30 and 0:30 are an hour apart."""
     angles = [np.exp(2j * np.pi * side / 24).mean() for side in (first, second)]
     centre = float(np.angle(angles[0] + angles[1])) * 12 / np.pi
     return [(side - centre + 12) % 24 - 12 + centre for side in (first, second)]

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _CONDITION = re.compile(rf"\s*(p|p_value|divergence)\s*(<=|>=|<|>)\s*({_NUMBER})\s*", re.ASCII)
 _PERMUTATIONS = 999
-# More are used only if they are asked for: they take minutes.
+# More permutations take minutes, so they are used only on request.
 _MOST_PERMUTATIONS = 99_999
-# Typical rows that are shown, and their values.
+# Typical rows to show, and values of each.
 _ROWS, _VALUES = 3, 5
-# Pairs of columns that are shown.
+# Pairs of columns to show.
 _RELATIONS = 3
 
 
@@ -76,7 +76,7 @@ def compare(
             by_name = dict(zip(names, samples, strict=True))
             collection = Collection.from_arrays(by_name, **options)
             n_pairs = len(samples) * (len(samples) - 1) // 2
-            # Tests of many pairs take long.
+            # Tests of many pairs are slow.
             n_permutations = permutations or 0 if fails is None else fails.choose_permutations(permutations, n_pairs)
             pairs = compare_groups(request, collection, estimator, n_permutations, by_name.__getitem__)
             if fails is not None:
@@ -114,7 +114,7 @@ def compare(
 
 
 def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
-    """Divide a table by a column, and name the groups."""
+    """Split a table by a column, and name the groups."""
     from fewratio.data.split_table import split_by_column
 
     groups = split_by_column(table, by)
@@ -127,7 +127,7 @@ def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
 
 
 def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions":
-    """Return the encoding of a reference as an option; nothing for any other table."""
+    """Return the encoding of a reference as an option; no option for any other table."""
     from fewratio.data.reference import read_encoding
 
     encoding = read_encoding(path)
@@ -151,12 +151,12 @@ def _check_pairs(fails: "_Conditions", result: Any) -> None:
 
 @dataclass(frozen=True)
 class _Conditions:
-    """The conditions of ``--fail-if``: any may hold; of those joined by "and" all must.
+    """The conditions of ``--fail-if``: any one is enough; parts joined by "and" must all hold.
 
     Attributes
     ----------
     texts : sequence of str
-        As they were given.
+        The conditions as the user wrote them.
     parts : sequence of sequence of (str, str, str)
         Name, sign and limit of each part of each.
     """
@@ -166,7 +166,7 @@ class _Conditions:
 
     @classmethod
     def of(cls, texts: "Sequence[str]", permutations: int | None) -> "_Conditions":
-        """Read conditions; refuse those that cannot hold with the permutations that are asked for."""
+        """Read conditions; refuse those that cannot hold with the requested permutations."""
         result = cls(texts, [[_condition(part, text, permutations) for part in text.split(" and ")] for text in texts])
         result.count_permutations(permutations)
         return result
@@ -182,7 +182,7 @@ class _Conditions:
         return None
 
     def choose_permutations(self, given: int | None, n_pairs: int = 1) -> int:
-        """Return how many permutations to use, and say so if they are more than by default."""
+        """Return how many permutations to use, and say so if there are more than the default."""
         chosen = self.count_permutations(given, n_pairs)
         if given is None and chosen > _PERMUTATIONS:
             message = f"{chosen} permutations are used: with {_PERMUTATIONS}, --fail-if could never hold."
@@ -190,7 +190,7 @@ class _Conditions:
         return chosen
 
     def count_permutations(self, given: int | None, n_pairs: int = 1) -> int:
-        """Return the permutations that are given, or as many as all conditions need; refuse if they are too few.
+        """Return the given permutations, or as many as all conditions need; refuse too few.
 
         If one of several pairs differs, its adjusted p-value is its p-value times their number.
         """
@@ -216,7 +216,7 @@ class _Conditions:
         return used
 
     def warn_of_few_rows(self, smallest: float | None) -> None:
-        """Warn if a condition cannot hold because there are too few rows for so small a p-value."""
+        """Warn if there are too few rows for a p-value small enough to meet a condition."""
         from fewratio.data.split_table import SIGNS
 
         for text, (_, sign, limit) in self._list_bounds():
@@ -225,7 +225,7 @@ class _Conditions:
                 warnings.warn(FewRatioWarning(f"{message} More rows are needed, or another limit."), stacklevel=2)
 
     def _list_bounds(self) -> "Iterator[tuple[str, tuple[str, str, str]]]":
-        """Give the parts that need a small p-value, each with the condition that it is of."""
+        """Yield the parts that need a small p-value, each with its condition."""
         for text, parts in zip(self.texts, self.parts, strict=True):
             yield from ((text, part) for part in parts if part[0].startswith("p") and part[1].startswith("<"))
 
@@ -282,7 +282,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield f"{'' if place else 'regions':<12}{region.write(result.names)}"
     differ = result.p_value is None or result.p_value <= LEVEL
     yield from (f"            ({said})" for said in explain_regions(result.regions, differ))
-    # Where the divergence is 0 all ratios are 1: no row is more typical than another.
+    # If the divergence is 0, all ratios are 1: no row is more typical than another.
     if (result.p_value is None or result.p_value <= LEVEL) and result.divergence > 0:
         related = [str(name) for relation in result.relations[:1] for name in relation.columns] if not named else []
         yield from _typical(
@@ -314,7 +314,7 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
 
 
 def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[RawTable]") -> "Iterator[str]":
-    """Show the most typical rows of either sample, with their values in the columns that differ most."""
+    """Show the most typical rows of each sample, with their values in the columns that differ most."""
     from fewratio.report.rows import find_distinct
 
     sides = (result.rows_a, result.ratios_a), (result.rows_b, result.ratios_b)

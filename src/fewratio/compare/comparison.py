@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from fewratio.report.page import Report
 
 _PERMUTATIONS = 999
-# The part in the joint difference from which on a column is named that does not differ by itself.
+# A column that does not differ alone is named if it contributes at least this share of the joint difference.
 _LARGE_PART = 0.2
-# The share of the largest divergence below which one counts as next to none.
+# A divergence below this share of the largest possible one is close to none.
 _SMALL = 0.01
 
 
@@ -51,15 +51,15 @@ class ComparisonResult(Reported):
     Attributes
     ----------
     names : (str, str)
-        What the two samples are called.
+        Names of the two samples.
     divergence : float
         The relative Pearson divergence of `ratios_a` and `ratios_b`: at most the true one on average. 0 if ratios of 1
-        would fit as well. At alpha = 0.5, the default, the order of the samples changes it only as a seed does.
+        would fit as well. At alpha = 0.5, the default, swapping the samples changes it no more than another seed would.
     at_least : float
-        An approximate lower limit of 95 % for the true divergence. There is no upper limit: a difference that the model
-        does not see may be of any size.
+        An approximate 95 % lower limit for the true divergence. There is no upper limit: a difference that the model
+        misses may have any size.
     max_divergence : float
-        The largest divergence that there can be, (1 - alpha) / (2 alpha); infinite for plain ratios.
+        The largest possible divergence, (1 - alpha) / (2 alpha); infinite for plain ratios.
     p_value : float or None
         The chance of a difference as large if both samples come from one distribution; None if there was no test.
     statistic : float or None
@@ -67,22 +67,22 @@ class ComparisonResult(Reported):
     null_distribution : ndarray of shape (n_permutations,)
         The statistic of the permutations.
     is_enumerated : bool
-        Whether those are all permutations there are.
+        Whether all possible permutations were used.
     p_values : dict of str to float
-        The p-value of each statistic by itself. The smallest of them is not a p-value of the comparison.
+        The p-value of each single statistic. The smallest of them is not a p-value of the comparison.
     n_tested, n_in_kernels : (int, int)
-        How many rows of either sample the test used. Means, of values, ranks, products and categories, use all rows, or
-        nearly all; kernels (energy distance, density ratio, spread) use fewer where there are many.
+        How many rows of each sample the test used. Means (of values, ranks, products and categories) use all rows, or
+        nearly all; kernels (energy distance, density ratio, spread) use fewer if there are many.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
-        The ratio A/B at the rows of either sample, each from fits to other rows if `is_held_out`.
+        The ratio A/B at the rows of each sample, each from fits to other rows if `is_held_out`.
     is_held_out : bool
         Whether rows were held out: both samples have two rows or more, or two blocks.
     paired_rows : (ndarray, ndarray) of shape (n_pairs,) or None
         With `paired`, the numbers of both rows of each pair. Everything else is about these rows, in this order.
     n_unpaired : (int, int)
-        With `paired`, how many rows of either table have no partner and are left out.
+        With `paired`, how many rows of each table have no partner and are left out.
     samples : Samples
-        The two tables, and what became of their columns.
+        The two tables, and how their columns were encoded.
     settings : dict
         The arguments of `compare_datasets`.
 
@@ -123,22 +123,22 @@ class ComparisonResult(Reported):
 
     @cached_property
     def rows_a(self) -> Numbers:
-        """Numbers of the first sample's rows, the most typical of it (of the largest ratio A/B) first."""
+        """Row numbers of the first sample, its most typical rows (largest ratio A/B) first."""
         return np.argsort(-self.ratios_a, kind="stable")
 
     @cached_property
     def rows_b(self) -> Numbers:
-        """Numbers of the second sample's rows, the most typical of it (of the smallest ratio A/B) first."""
+        """Row numbers of the second sample, its most typical rows (smallest ratio A/B) first."""
         return np.argsort(self.ratios_b, kind="stable")
 
     @property
     def n_permutations(self) -> int:
-        """How many permutations were used; 0 if no test was asked for."""
+        """How many permutations were used; 0 if there was no test."""
         return len(self.null_distribution)
 
     @property
     def smallest_p_value(self) -> float | None:
-        """What the p-value of samples that have nothing in common would be; None if no test was asked for."""
+        """The p-value of samples that have nothing in common; None if there was no test."""
         return None if self._test is None else self._test.smallest_p_value
 
     @property
@@ -160,7 +160,7 @@ class ComparisonResult(Reported):
 
     @property
     def caution(self) -> str | None:
-        """What to keep in mind: rows that could not be held out, and a divergence that the p-value does not go with."""
+        """What to keep in mind: rows that could not be held out, or a divergence that disagrees with the p-value."""
         sides = zip(self.names, (self.ratios_a, self.ratios_b), strict=True)
         names = [name for name, ratios in sides if len(ratios) == 1]
         has = "has only one row" if len(names) == 1 else "have only one row each"
@@ -202,19 +202,19 @@ class ComparisonResult(Reported):
 
     @property
     def encoding(self) -> Encoding | None:
-        """What became of the columns."""
+        """How the columns were encoded."""
         return self.samples.encoding
 
     @property
     def non_overlapping(self) -> list[NonOverlapping]:
-        """The columns that separate the rows of the samples by themselves, those first that separate most."""
+        """The columns whose values alone separate the samples, those that separate most rows first."""
         return self.samples.non_overlapping
 
     @cached_property
     def without_non_overlapping(self) -> "ComparisonResult | None":
-        """The comparison without these columns, made when it is asked for; None if there are none, or no others.
+        """The comparison without these columns, computed on demand; None if there are none, or no others.
 
-        It is None, too, if the estimator was trained on related datasets: it needs the columns that they have.
+        It is also None if the estimator was trained on related datasets: it needs the columns that they have.
         """
         labels = [each.column for each in self.non_overlapping]
         estimator = self._request.estimator
@@ -242,7 +242,7 @@ class ComparisonResult(Reported):
         nothing = [None] * len(self.samples.columns)
         if self._test is None:
             return describe_columns(self.samples, nothing, nothing)
-        # A linear function of the columns divides the difference; where that does not see it, nothing is divided.
+        # Contributions come from a linear function of the columns; there are none if it misses the difference.
         contributions = self._test.column_contributions.tolist() if self._is_linear else nothing
         return describe_columns(self.samples, self._test.column_p_values.tolist(), contributions)
 
@@ -254,7 +254,7 @@ class ComparisonResult(Reported):
 
     @property
     def _is_linear(self) -> bool:
-        """Whether a linear function of the columns sees the difference."""
+        """Whether a linear function of the columns shows the difference."""
         return self._test is not None and self._test.p_values["linear discriminant"] <= LEVEL
 
     @cached_property
@@ -266,18 +266,18 @@ class ComparisonResult(Reported):
 
     @property
     def regions(self) -> list[Region]:
-        """Where the samples differ, as rules of up to three conditions, the strongest first; searched when asked for.
+        """Where the samples differ, as rules of up to three conditions, the strongest first; computed on demand.
 
-        At most five, with p-values up to 0.05, whatever the test of the whole samples finds; none if no test was asked
-        for. Each is the strongest of the rows that those before it leave.
+        There are at most five, with p-values up to 0.05, whatever the test of the whole samples finds; none if there
+        was no test. Each is the strongest among the rows outside the regions before it.
         """
         return self._regions[0]
 
     def rows(self, region: Region) -> tuple[Numbers, Numbers]:
-        """Give the numbers of a region's rows in the first sample and in the second."""
+        """Return the numbers of a region's rows in the first sample and in the second."""
         regions, numbers = self._regions
         if region not in regions:
-            raise ParameterError("region is none of this result's. Pass one of result.regions.")
+            raise ParameterError("region is not part of this result. Pass one of result.regions.")
         is_inside, n_first = numbers == regions.index(region), len(self.ratios_a)
         return np.flatnonzero(is_inside[:n_first]), np.flatnonzero(is_inside[n_first:])
 
@@ -294,7 +294,7 @@ class ComparisonResult(Reported):
 
     @property
     def joint_columns(self) -> list[ColumnDifference]:
-        """The columns that have a fifth or more of the joint difference, though they do not differ by themselves."""
+        """The columns that contribute a fifth or more of the joint difference, though they do not differ alone."""
         if self.p_value is None or self.p_value > LEVEL:
             return []
         return [
@@ -355,11 +355,11 @@ class _Request(NamedTuple):
     Attributes
     ----------
     names : (str, str)
-        What the samples are called.
+        Names of the samples.
     settings : dict
         The user's arguments.
     estimator : RatioEstimator or None
-        A seeded copy of the user's, if there is one.
+        A seeded copy of the user's estimator, if there is one.
     blocks : ndarray of int or None
         The block of each row.
     pairs : Pairs or None
@@ -392,13 +392,13 @@ def compare_datasets(
 ) -> ComparisonResult:
     """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
 
-    The p-value is that of a permutation test, exact at any size: the rows of both are divided again into two samples of
-    the same sizes, and all statistics are computed again. They are the energy distance, the difference of the means of
+    The p-value comes from a permutation test, exact at any size: all rows are divided again into two samples of the
+    same sizes, and all statistics are computed again. These are the energy distance, the difference of the means of
     all columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means,
     ranks or spread), the spread of all columns together, a linear discriminant, products of two columns (their
-    relation), the shape of a single column, and chi-square of categories; the divergence of an estimator that is given
-    is one more. Each becomes a chance, by its moments over the other permutations, and the weighted harmonic mean of
-    these chances is ranked among the permutations.
+    relation), the shape of a single column, chi-square of categories, and the divergence of your estimator if you pass
+    one. Each is turned into a probability, by its moments over the other permutations; the weighted harmonic mean of
+    these is ranked among the permutations.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ def compare_datasets(
         table may have columns of any kind:
         numbers, categories, dates, with missing values.
     B : array-like of shape (n_b, n_features), or Dataset
-        The other one, with the same columns. Not needed with `by`.
+        The other sample, with the same columns. Not needed with `by`.
     estimator : RatioEstimator, optional
         The estimator of the row ratios, and so of the divergence; by default logistic regressions (see Notes). A
         learned one must be pretrained. It is not changed. Its divergence also becomes a statistic of the test, which
@@ -427,7 +427,7 @@ def compare_datasets(
         differ from each other. Rows without a partner are left out and counted.
     random_state : int, numpy Generator or None, default=0
         Draws permutations and folds, and the rows to test with if there are many; seeds an estimator that has no seed.
-        The order of the rows has no influence.
+        The order of the rows does not matter.
     progress : bool, optional
         Show a progress bar. Default: only on a terminal, and only if an estimator is given.
     **columns
@@ -444,13 +444,13 @@ def compare_datasets(
     -----
     The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
     The ratio of each row comes from fits to other rows (five folds); so does the choice among logistic regressions
-    (on ranks, on whitened columns, with Gaussian kernels and several penalties), and how much the ratio is drawn
-    towards 1. Divergence and `at_least` are those of these ratios; docs/guides/uncertainty.md says how often the limit
+    (on ranks, on whitened columns, with Gaussian kernels and several penalties), and how much the ratio is shrunk
+    towards 1. Divergence and `at_least` follow from these ratios; docs/guides/uncertainty.md says how often the limit
     held.
 
-    Where both samples have 2,000 rows or more, the test permutes random groups of rows, about 1,000 of the smaller
-    sample, and so uses nearly all rows (`n_tested`). The statistics of kernels use at most 10,000 rows
-    (`n_in_kernels`). The model of the ratio is fitted to at most 10,000 rows, and evaluated at all of them.
+    If both samples have 2,000 rows or more, the test permutes random groups of rows, about 1,000 groups in the smaller
+    sample, and so uses nearly all rows (`n_tested`). Kernel statistics use at most 10,000 rows (`n_in_kernels`). The
+    model of the ratio is fitted to at most 10,000 rows, and evaluated at all of them.
 
     Examples
     --------
@@ -467,7 +467,7 @@ def compare_datasets(
     n_permutations = _PERMUTATIONS if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
     seed = int(inputs.as_rng(random_state).integers(2**63))
-    # Without one, tables are read as for any estimator that has not learned from sources.
+    # Without an estimator, tables are read as for any estimator that has not learned from sources.
     reader = inputs.copy_seeded(estimator, inputs.default_estimator(), np.random.default_rng(seed).spawn(1)[0])
     names, tables = _read_two(A, B, by)
     numbers, pairs = None, None
@@ -487,9 +487,9 @@ def compare_datasets(
 
 
 def _compare_samples(samples: inputs.Samples, request: "_Request") -> ComparisonResult:
-    """Compare two samples that were read."""
+    """Compare two encoded samples."""
     names, settings, estimator, numbers, pairs, n_permutations, seed, progress = request
-    # The first draws what `regions` needs.
+    # The first generator is for `regions`.
     _, for_rows, for_folds, for_permutations = np.random.default_rng(seed).spawn(4)
     pooled, is_first = _pool(samples)
     order = row_order(pooled)
@@ -534,7 +534,7 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
 
 
 def _pool(samples: inputs.Samples) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the rows of both samples, and which are of the first."""
+    """Return the rows of both samples, and which belong to the first."""
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     return pooled, np.arange(len(pooled)) < samples.tables[0].n_rows
 
@@ -550,7 +550,7 @@ def _run_test(
     estimator: RatioEstimator | None,
     progress: bool | None,
 ) -> TwoSampleTest:
-    """Test, after a warning where the result would mislead or cannot show anything; see `two_sample_test`."""
+    """Run `two_sample_test`, after a warning if the result would mislead or cannot show anything."""
     warn_of_codes(samples)
     columns = [place for _, place in samples.columns.values()]
     if blocks is None:
@@ -584,7 +584,7 @@ def _run_test(
 
 
 def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Return what two samples are called, and the samples by what messages call them."""
+    """Return the names of two samples, and the samples by the names for messages."""
     if by is not None:
         if B is not None:
             raise ParameterError("B and by are both given; the column splits one table. Leave one of them out.")

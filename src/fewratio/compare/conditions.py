@@ -15,9 +15,9 @@ from fewratio.data.columns import Column
 
 Bins = NDArray[np.bool_]
 
-# Bins of the first scan, and of categories those that are joined, at most so many at once.
+# Bins of the first scan, and the most categories to join in one condition.
 _COARSE, _JOINED = 6, 3
-# The part of a bin by which an edge may move to a rounder figure.
+# The share of a bin by which an edge may move to a rounder figure.
 _NEAR = 0.25
 # The steps of times of day in hours, and of durations and dates in seconds, the roundest first.
 _HOURS = 6, 3, 1, 1 / 2, 1 / 4, 1 / 12, 1 / 60, 1 / 3600
@@ -31,14 +31,14 @@ class Condition(NamedTuple):
     ----------
     column : str or int
     text : str
-        In words: "age above 55".
+        The condition as text: "age above 55".
     low, high : float, str or None
         The ends of a range, dates and times as texts. Numbers are above the lower end and at most the upper one; dates
         and times are at or after the lower end and before the upper one.
     values : tuple of str
         The categories, or the only value of a range.
     is_missing : bool
-        Whether it is that the value is missing. That it is not missing has no range and no values.
+        Whether the condition is that the value is missing. "Not missing" has no range and no values.
     """
 
     column: str | int
@@ -51,7 +51,7 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumn:
-    """A column in bins that do not depend on which sample a row is of.
+    """A column in bins that do not depend on the sample of a row.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class BinnedColumn:
     place : slice
         Where its features are.
     edges : ndarray of shape (n_edges,)
-        Between the bins of numbers, dates and times.
+        Edges between bins of numbers, dates and times.
     family : bool ndarray of shape (n_conditions, n_bins)
-        All conditions: which bins each holds.
+        The bins of each condition.
     coarse : bool ndarray of shape (n_coarse, n_bins)
-        A few of them.
+        The same for a few coarse conditions.
     """
 
     label: str | int
@@ -76,12 +76,12 @@ class BinnedColumn:
 
     @classmethod
     def of(cls, label: str | int, column: Column, place: slice, rows: Floats, n_bins: int) -> "BinnedColumn":
-        """Make about so many bins of as many rows each, with edges in round figures."""
+        """Make about `n_bins` bins with equally many rows, and edges in round figures."""
         features = rows[:, place]
         if column.kind == CATEGORY:
             counts = features[:, : len(column.categories)].sum(0)
             frequent = np.argsort(-counts, kind="stable")[:_COARSE]
-            # The last bin is of categories that are not known.
+            # The last bin holds unknown categories.
             n_all = features.shape[1] + 1
             sets = [(each,) for each in range(len(counts))]
             sets += [each for n in range(2, _JOINED + 1) for each in combinations(sorted(frequent.tolist()), n)]
@@ -101,7 +101,7 @@ class BinnedColumn:
         return cls(label, column, place, edges, family, coarse)
 
     def assign(self, rows: Floats) -> Numbers:
-        """Give the number of each row's bin."""
+        """Return the bin number of each row."""
         features = rows[:, self.place]
         if self.column.kind == CATEGORY:
             return np.where(features.any(1), features.argmax(1), features.shape[1])
@@ -112,7 +112,7 @@ class BinnedColumn:
         return bins
 
     def describe(self, bins: Bins, rows: Floats) -> Condition:
-        """Write the condition that a value is in one of some bins."""
+        """Write the condition that a value is in one of `bins`."""
         name, column = self.label, self.column
         if column.marks_missing and bins[-2 if column.kind == CATEGORY else -1]:
             return Condition(name, f"{name} is missing", is_missing=True)
@@ -128,7 +128,7 @@ class BinnedColumn:
         if inside.all():
             return Condition(name, f"{name} is not missing")
         if inside[0] and inside[-1]:
-            # Over midnight.
+            # The range goes over midnight.
             outside = np.flatnonzero(~inside)
             first, last = outside[-1], outside[0] - 1
         else:
@@ -147,7 +147,7 @@ class BinnedColumn:
 
 
 def _is_dated(column: Column) -> bool:
-    """Whether ranges begin at their lower end, as periods do."""
+    """Return whether ranges include their lower end, as periods do."""
     return column.kind in (DATE, TIME)
 
 
@@ -156,7 +156,7 @@ def _write_any(values: tuple[str, ...]) -> str:
 
 
 def _intervals(groups: Numbers, column: Column) -> Bins:
-    """Give all ranges of bins, those of a group together; of times of day those over midnight, too; and the gap."""
+    """Return all ranges of bins, keeping groups together; for times of day also those over midnight; and the gap."""
     n = int(groups.max()) + 1
     ranges = [
         (groups >= i) & (groups <= j) for i in range(n) for j in range(i, n) if column.marks_missing or j - i < n - 1
@@ -171,7 +171,7 @@ def _intervals(groups: Numbers, column: Column) -> Bins:
 
 
 def _find_edges(held: Floats, column: Column, n_bins: int) -> Floats:
-    """Find edges in round figures between about so many bins of sorted values."""
+    """Find edges in round figures for about `n_bins` bins of sorted values."""
     values = np.unique(held)
     if len(values) < 2:
         return np.empty(0)
@@ -183,17 +183,17 @@ def _find_edges(held: Floats, column: Column, n_bins: int) -> Floats:
             if low < high:
                 windows.append((low, high))
                 continue
-            # A value that many rows have is a bin of its own.
+            # A frequent value has its own bin.
             place = int(np.searchsorted(values, low))
             windows += [(values[i], values[i + 1]) for i in (place - 1, place) if 0 <= i < len(values) - 1]
     edges = np.unique([_find_roundest(float(low), float(high), column) for low, high in dict.fromkeys(windows)])
-    # One of several that divide the values alike.
+    # Keep one of several edges that divide the values in the same way.
     ends = np.searchsorted(held, edges, "left" if _is_dated(column) else "right")
     return edges[np.unique(ends, return_index=True)[1]]
 
 
 def _find_roundest(low: float, high: float, column: Column) -> float:
-    """Find the roundest figure that divides two values: the lower one or above it, and of periods the higher one."""
+    """Find the roundest figure between two values: the lower one counts as between; for periods, the higher one."""
     is_dated, middle = _is_dated(column), (low + high) / 2
     for figure in _list_figures(low, high, column):
         if low < figure <= high if is_dated else low <= figure < high:

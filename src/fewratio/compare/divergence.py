@@ -1,4 +1,4 @@
-"""The one model of a comparison: ratios at rows that it was not fitted to, and their divergence with a lower limit."""
+"""The model of a comparison: ratios at held-out rows, and their divergence with a lower limit."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -19,9 +19,9 @@ from fewratio.testing.two_sample import mark_smaller
 _N_FOLDS = 5
 # The inverse penalties of the logistic regressions, the most cautious first (docs/decisions/0011).
 _CS = 0.1, 1.0, 16.0
-# Kernels of whitened columns are narrower, in median distances, than those of others.
+# Width of the kernels of whitened columns, in median distances.
 _NARROW = 0.5
-# Up to so many rows, columns as they are make variants of their own.
+# Up to this many rows, there are also variants on unchanged columns.
 _FEW = 1_000
 _CONFIDENCE = 0.95
 # A divergence up to this is 0.
@@ -38,7 +38,7 @@ class CrossFit(NamedTuple):
     divergence : float
         Their relative Pearson divergence; not negative.
     at_least : float
-        An approximate lower limit of 95 % for the true divergence; 0 where nothing could be held out.
+        An approximate 95 % lower limit for the true divergence; 0 if nothing could be held out.
     is_held_out : bool
         Whether the ratio of each row comes from other rows.
     """
@@ -53,26 +53,26 @@ class Model(Protocol):
     """A model that can be fitted to a part of the rows, in one or several variants."""
 
     def fit(self, kept: NDArray[np.bool_]) -> Sequence[Any]:
-        """Fit all variants to the rows that are kept."""
+        """Fit all variants to the rows in `kept`."""
         ...
 
     def predict_rows(self, fitted: Any, rows: Numbers) -> Floats:
-        """Give the ratio of a fitted variant at rows that the model knows by their numbers."""
+        """Return the ratio of a fitted variant at rows that the model knows by their numbers."""
         ...
 
     def predict(self, fitted: Any, X: Floats) -> Floats:
-        """Give the ratio of a fitted variant at other rows."""
+        """Return the ratio of a fitted variant at other rows."""
         ...
 
 
 class LogisticModel:
     """Kernel logistic regressions: on normal scores of the columns, on whitened columns, and on columns as they are.
 
-    Each has three penalties. Scores are not moved by far values; but they do not know gaps between values, and of few
-    rows such gaps tell most.
+    Each has three penalties. Scores are robust to far values, but ignore gaps between values, which matter most with
+    few rows.
 
-    The features are made of all rows without their labels, once. That leaves a divergence of held-out rows too small on
-    average: whatever the rows are, their labels are chance given the ratio.
+    The features are computed once from all rows, without their labels. The divergence of held-out rows is still at
+    most the true one on average: given the rows and the ratio, the labels are random.
     """
 
     def __init__(self, rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> None:
@@ -80,15 +80,15 @@ class LogisticModel:
         self._maps = [KernelFeatures(rows, rng, is_ranked=True)]
         if len(rows) <= _FEW:
             self._maps.append(KernelFeatures(rows, rng))
-        # Fewer rows than columns say nothing of how these are correlated.
+        # Fewer rows than columns cannot show how columns are correlated.
         if 1 < rows.shape[1] <= min(MAX_COLUMNS, len(rows) - 1):
             self._maps.append(KernelFeatures(rows, rng, is_whitened=True, width=_NARROW))
         self._features = [make(rows) for make in self._maps]
-        # Where the fit before ended, the next one, which shares most rows with it, begins.
+        # Each fit starts where the one before ended: they share most rows.
         self._starts: dict[tuple[int, float], Floats] = {}
 
     def fit(self, kept: NDArray[np.bool_]) -> list[tuple[int, Floats]]:
-        """Fit all variants to the rows that are kept: the number of the features, and their coefficients."""
+        """Fit all variants to the rows in `kept`; return the number of their features, and the coefficients."""
         weights, found = balance(self._is_first[kept]), []
         for number, features in enumerate(self._features):
             coef, of_kept = None, features[kept]
@@ -99,34 +99,34 @@ class LogisticModel:
         return found
 
     def predict_rows(self, fitted: tuple[int, Floats], rows: Numbers) -> Floats:
-        """Give the ratio of a fitted variant at rows that the model knows by their numbers."""
+        """Return the ratio of a fitted variant at rows that the model knows by their numbers."""
         return 2 * expit(self._features[fitted[0]][rows] @ fitted[1])
 
     def predict(self, fitted: tuple[int, Floats], X: Floats) -> Floats:
-        """Give the ratio of a fitted variant at other rows."""
+        """Return the ratio of a fitted variant at other rows."""
         return 2 * expit(self._maps[fitted[0]].weigh(X, fitted[1]))
 
 
 class EstimatorModel:
-    """An estimator that the user gave; at alpha = 0.5 the mean of its fits in both directions."""
+    """The user's estimator; at alpha = 0.5, the mean of its fits in both directions."""
 
     def __init__(self, estimator: RatioEstimator, rows: Floats, is_first: NDArray[np.bool_], alpha: float) -> None:
         self._estimator, self._rows, self._is_first, self._alpha = estimator, rows, is_first, alpha
 
     def fit(self, kept: NDArray[np.bool_]) -> list[tuple[RatioEstimator, ...]]:
-        """Fit to the rows that are kept."""
+        """Fit to the rows in `kept`."""
         first, second = self._rows[kept & self._is_first], self._rows[kept & ~self._is_first]
         forward = fit_copy(self._estimator, first, second)
         return [(forward, fit_copy(self._estimator, second, first)) if self._alpha == 0.5 else (forward,)]
 
     def predict_rows(self, fitted: tuple[RatioEstimator, ...], rows: Numbers) -> Floats:
-        """Give the ratio at rows that the model knows by their numbers."""
+        """Return the ratio at rows that the model knows by their numbers."""
         return self.predict(fitted, self._rows[rows])
 
     def predict(self, fitted: tuple[RatioEstimator, ...], X: Floats) -> Floats:
-        """Give the ratio at other rows."""
+        """Return the ratio at other rows."""
         ratio = np.asarray(fitted[0]._ratio(X), dtype=np.float64)
-        # When the samples change their names, r becomes 2 - r.
+        # Swapping the samples turns r into 2 - r.
         return ratio if len(fitted) == 1 else (ratio + 2 - fitted[1]._ratio(X)) / 2
 
 
@@ -139,32 +139,32 @@ def cross_fit(
     alpha: float,
     rng: np.random.Generator,
 ) -> CrossFit:
-    """Estimate the ratio at all rows, each from other rows than itself, and the divergence.
+    """Estimate the ratio at all rows, each from other rows, and the divergence.
 
-    The rows are dealt to folds. A fit leaves out two of them; the ratio at the rows of a fold is the mean of the fits
-    that left it out, of one variant, brought nearer to 1 (or further from it) by a factor. Variant and factor of a fold
-    are those that do best at the rows of the other folds, by the fits that left out both. So nothing is chosen with the
-    rows of the fold, and the divergence of its ratios is at most the true one on average. Where it is negative all
-    ratios are 1.
+    The rows are divided into folds. Each fit leaves out two folds; the ratio at the rows of a fold is the mean over the
+    fits of one variant that left it out, moved towards 1 (or away from it) by a factor. Variant and factor of a fold
+    are those that do best at the rows of the other folds, by the fits that left out both. So the rows of a fold choose
+    nothing for it, and the divergence of its ratios is at most the true one on average. If it is negative, all ratios
+    are 1.
 
     Parameters
     ----------
     model : Model
-        Of the rows that are used.
+        A model of the rows in `used`.
     pooled : ndarray of shape (n, d)
         All rows.
     is_first : bool ndarray of shape (n,)
         Which rows are in the first sample.
     used : int ndarray of shape (n_used,)
-        The rows to fit with, as `select_rows` gives them. Other rows have the ratio of a fit to all of these.
+        The rows to fit to, as returned by `select_rows`. Other rows get the ratio of a fit to all of these.
     blocks : int ndarray of shape (n,) or None
-        The numbers of blocks of rows that belong together: a block is in one fold.
+        The block number of each row; a block stays in one fold.
     alpha : float
         Relative parameter of the ratio.
     rng : numpy Generator
-        Deals the folds.
+        Draws the folds.
     """
-    # A row is a block of its own.
+    # By default each row is a block.
     blocks = np.arange(len(pooled)) if blocks is None else np.unique(blocks, return_inverse=True)[1]
     folds, n_folds = _deal_folds(is_first[used], blocks[used], rng)
     highest = 1 / alpha if alpha else np.inf
@@ -190,16 +190,16 @@ def cross_fit(
 
 
 def _deal_folds(is_first: NDArray[np.bool_], blocks: Numbers, rng: np.random.Generator) -> tuple[Numbers, int]:
-    """Deal blocks to folds that have rows of both samples; return the fold of each row, and how many there are."""
+    """Divide blocks into folds with rows of both samples; return the fold of each row, and the number of folds."""
     is_first = mark_smaller(is_first)
     _, first_row, unit = np.unique(blocks, return_index=True, return_inverse=True)
-    # In the order of the rows, which is not that of the labels.
+    # Number blocks by their first row, not by their label.
     unit = np.argsort(np.argsort(first_row))[unit]
     n_units = len(first_row)
     has_first, has_second = (np.bincount(unit, weights=mask, minlength=n_units) > 0 for mask in (is_first, ~is_first))
     n_folds = min(_N_FOLDS, int(has_first.sum()), int(has_second.sum()))
     order = rng.permutation(n_units)
-    # Those of the first sample only, of both, of the second only: either sample's are next to each other.
+    # Blocks of the first sample only, of both, of the second only: the blocks of each sample are consecutive.
     order = order[np.argsort(has_second[order] * 2 - has_first[order] * 1, kind="stable")]
     fold_of_unit = np.empty(n_units, dtype=np.intp)
     fold_of_unit[order] = np.arange(n_units) % n_folds
@@ -209,7 +209,7 @@ def _deal_folds(is_first: NDArray[np.bool_], blocks: Numbers, rng: np.random.Gen
 def _predict_held_out(
     model: Model, is_first: NDArray[np.bool_], folds: Numbers, n_folds: int, alpha: float
 ) -> tuple[Floats, list[tuple[int, float]]]:
-    """Give the ratio at the rows that the model knows, each from other rows; and variant and factor of each fold."""
+    """Return the ratio at the model's rows, each from other rows, and the variant and factor of each fold."""
     left_out = list(combinations(range(n_folds), 2)) if n_folds > 2 else [(0,), (1,)]
     found: dict[tuple[int, int], Floats] = {}
     for pair in left_out:
@@ -243,11 +243,11 @@ def _choose(ratios: Floats, is_first: NDArray[np.bool_], alpha: float) -> tuple[
 
 
 def _limit_below(ratios: Floats, is_first: NDArray[np.bool_], blocks: Numbers, alpha: float) -> float:
-    """Give an approximate lower limit of 95 % for the true divergence from ratios of held-out rows.
+    """Return an approximate 95 % lower limit for the true divergence from ratios of held-out rows.
 
-    It is that of Student for a difference of means, over blocks. Either sample has one more block of rows at which the
-    ratio is as wrong as it can be: the deviation of values that are all alike is nothing, but a rare one may be
-    missing. For samples that are separated the limit is near that of the rule of three.
+    It is Student's limit for a difference of means, over blocks. To each sample one block is added at which the ratio
+    is as wrong as possible: equal values have no deviation, but a rare other value may not have been drawn. If the
+    samples are separated, the limit is near that of the rule of three.
     """
     worst = (1 - alpha) / 2 * (1 / alpha if alpha else float(ratios.max())) ** 2
     terms = np.where(is_first, ratios - alpha * ratios**2 / 2, (1 - alpha) * ratios**2 / 2)

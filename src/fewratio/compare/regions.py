@@ -1,4 +1,4 @@
-"""Regions where two samples differ: rules of up to three conditions, with p-values that count the search."""
+"""Regions where two samples differ: rules of up to three conditions, with p-values that account for the search."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,30 +16,30 @@ from fewratio.testing import LEVEL
 from fewratio.testing.permutations import ROUNDING, Exchange
 from fewratio.testing.two_sample import make_exchange, mark_smaller
 
-# Regions that are named at most, and conditions of each.
+# Most regions to name, and conditions of each.
 _MOST, _CONDITIONS = 5, 3
-# Permutations of each search, and how many are done at once.
+# Permutations of each search, and how many to run at once.
 _PERMUTATIONS, _AT_ONCE = 99, 33
-# Bins of a column, and of all columns together where there are many.
+# Most and fewest bins of a column, and the most of all columns together.
 _MOST_BINS, _LEAST_BINS, _ALL_BINS = 24, 8, 1_440
-# Conditions that the search begins with: those of the best pairs, where there are no more pairs than these.
+# Conditions of the best pairs that the search starts with, and the most pairs to scan.
 _STARTS, _MOST_PAIRS = 2, 1_770
-# How often each condition of the strongest region is put in the middle of those that are likely.
+# How often each condition of the strongest region moves to the middle of the likely ones.
 _SETTLED = 2
-# How much weaker these may be: the 95 % quantile of chi-square for two ends of a range.
+# How much weaker a likely one may be: the 95 % quantile of chi-square for two ends of a range.
 _LIKELY = 5.99
-# A region has so many rows.
+# Fewest rows of a region.
 _LEAST_ROWS = 5
-# Of regions about as strong, such as one and all other rows, the smaller is named: a region of all rows would lose this
-# part of its strength. Chosen on planted regions (benchmarks/regions.py planted, seeds 5 to 7).
+# Between regions of similar strength, such as one and its complement, the smaller is named: a region of all rows would
+# lose this share of its strength. Chosen on planted regions (benchmarks/regions.py planted, seeds 5 to 7).
 _SMALLER = 0.5
 _CONFIDENCE = 0.95
 # Sums over rows in single precision, which is twice as fast.
 _Singles = NDArray[np.float32]
-# The rule of a region: columns by their numbers, and which of their bins it holds.
+# The rule of a region: numbers of columns, and the bins of each.
 _Rule = tuple[tuple[int, Bins], ...]
-# Of a column: its coarse conditions by groups of bins; the rows of each group, with the groups of later columns that
-# they are in; and of each later column where its groups are, its conditions, and the weights of both together.
+# For a column: its coarse conditions by groups of bins; the rows of each group, with their groups in later columns; and
+# for each later column the place of its groups, its conditions, and the weights of both together.
 _Pairs = tuple[_Singles, list[tuple[Numbers, _Singles]], list[tuple[slice, _Singles, _Singles]]]
 
 
@@ -49,18 +49,18 @@ class Region(NamedTuple):
     Attributes
     ----------
     conditions : tuple of Condition
-        One to three, all of which hold.
+        One to three conditions, all of which hold.
     first, second : float
-        The share of rows of either sample. The regions before it are left out, of its rows and of all rows.
+        The share of rows of each sample in the region, among the rows outside earlier regions.
     ratio : float
-        Of these shares, first to second; infinite if the second sample has no such row.
+        First share / second share; infinite if the second sample has no such row.
     ratio_low, ratio_high : float
-        An interval of 95 % for the ratio, approximate, that counts the search: it holds for all regions at once.
+        An approximate 95 % interval for the ratio that accounts for the search: it holds for all regions at once.
     p_value : float
-        The chance that the search finds a region as strong where nothing differs. From the second region on: among the
-        rows that the regions before leave, if those are true.
+        The chance that the search finds a region as strong if nothing differs. From the second region on: among the
+        rows outside earlier regions, if those are real.
     is_of_rest : bool
-        Whether there are regions before it.
+        Whether there are earlier regions.
     """
 
     conditions: tuple[Condition, ...]
@@ -74,11 +74,11 @@ class Region(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The conditions in words."""
+        """The conditions as text."""
         return " and ".join(each.text for each in self.conditions)
 
     def write(self, names: Sequence[str]) -> str:
-        """Say how much of either sample it is, by their names."""
+        """Say how much of each sample it holds; `names` are those of the samples."""
         shares = [f"{write_share(share)} of {name}" for share, name in zip(self[1:3], names, strict=True)]
         rows = "Of the other rows, those" if self.is_of_rest else "Rows"
         where = "where" if any(each.text.endswith(" missing") for each in self.conditions) else "with"
@@ -95,8 +95,8 @@ def find_regions(
 ) -> tuple[list[Region], Numbers]:
     """Find the regions where two samples differ, the strongest first, and which one each row is in; -1 for none.
 
-    Each is the strongest of the rows that those before it leave. The same search runs on permutations of the samples,
-    and only regions with p-values up to 0.05 are named.
+    Each is the strongest among the rows outside the regions before it. The same search runs on permutations of the
+    samples, and only regions with p-values up to 0.05 are named.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def find_regions(
     rng : numpy Generator
     """
     codes = np.stack([column.assign(rows[used]) for column in columns], axis=1)
-    # Which rows change samples does not depend on which is called the first.
+    # Which rows are exchanged must not depend on which sample comes first.
     marks = mark_smaller(is_first[used])
     found: list[Region] = []
     numbers = np.full(len(rows), -1)
@@ -119,7 +119,7 @@ def find_regions(
     for number in range(_MOST):
         left = numbers[used] < 0
         exchange, unit = make_exchange(marks[left], None if blocks is None else blocks[used][left])
-        # Nothing is known where no block of the rows that are left has rows of both samples.
+        # No test is possible if no block of the remaining rows has rows of both samples.
         if (len(exchange.sizes) > 1) != is_within or exchange.smallest_p_value(_PERMUTATIONS) > LEVEL:
             break
         with one_thread():
@@ -152,13 +152,13 @@ def find_regions(
 
 def explain_regions(regions: Sequence[Region], differ: bool) -> list[str]:
     """Say what the p-values of regions mean; `differ` is whether the test of the whole samples finds a difference."""
-    said = ["p-values count the search, which also runs on permutations of the samples"] * bool(regions)
+    said = ["p-values account for the search, which also runs on permutations of the samples"] * bool(regions)
     if any(each.is_of_rest for each in regions):
         said.append(
-            "later regions, their shares and p-values are of the rows that earlier ones leave, if those are real"
+            "later regions, their shares and p-values refer to the rows outside earlier ones, if those are real"
         )
     if regions and not differ:
-        said.append("the test of the whole tables finds no difference: take the region as a hint")
+        said.append("the test of the whole tables finds no difference: treat the region as a hint")
     return said
 
 
@@ -181,7 +181,7 @@ def bin_columns(columns: Mapping[str | int, tuple[Column, slice]], rows: Floats)
 
 
 def _compute_interval(counts: Sequence[int], sizes: Sequence[int], quantile: float) -> tuple[float, float]:
-    """Give limits of the ratio of two shares, so many standard errors of its logarithm from it."""
+    """Return limits of the ratio of two shares, `quantile` standard errors of its logarithm from it."""
     n = np.array(counts) + 0.5, np.array(sizes) + 1.0
     middle = float(np.log(n[0] / n[1]) @ [1, -1])
     error = float((1 / n[0] - 1 / n[1]).sum()) ** 0.5
@@ -192,9 +192,9 @@ def _compute_interval(counts: Sequence[int], sizes: Sequence[int], quantile: flo
 def _test_search(
     search: "_Search", marks: NDArray[np.bool_], exchange: Exchange, unit: Numbers, rng: np.random.Generator
 ) -> tuple[_Rule, float, float] | None:
-    """Search for the strongest region; give it, its p-value, and how many errors to go for its interval.
+    """Search for the strongest region; return it, its p-value, and the standard errors of its interval.
 
-    None if the p-value is above the level, which is certain before all permutations are done.
+    Return None once the p-value is sure to be above the level, perhaps before all permutations are done.
     """
     score, deviation, rule = search.find_best(marks[None])[0]
     if deviation == 0:
@@ -218,8 +218,8 @@ def _test_search(
 class _Search:
     """The search for the strongest region, in many divisions of the same rows into two samples at once.
 
-    A region is scored by its squared deviation: that of the number of its rows in one sample from what is expected, in
-    standard errors of permutations. One is added to the variance: where hardly a row of a small sample is expected, a
+    A region is scored by a squared deviation: of the number of its rows in one sample from the expected number, in
+    standard errors under permutation. One is added to the variance: if hardly any row of a small sample is expected, a
     single one is no surprise.
     """
 
@@ -228,7 +228,7 @@ class _Search:
         self._sets = [column.family for column in columns]
         self._families = [column.family.T.astype(np.float32) for column in columns]
         self._places, self._marks = _mark_bins(codes, [len(each) for each in self._families])
-        # What the best of so many independent bins adds by chance to a squared deviation.
+        # What the best of this many independent bins adds to a squared deviation by chance.
         self._penalty = 2 * math.log(self._marks.shape[1])
         self._coarse = [column.coarse for column in columns]
         self._uses_pairs = len(columns) > 1 and len(columns) * (len(columns) - 1) // 2 <= _MOST_PAIRS
@@ -239,14 +239,14 @@ class _Search:
         Parameters
         ----------
         labels : bool ndarray of shape (n_divisions, n)
-            Which rows are in one sample; in all divisions as many.
+            Which rows are in one sample; equally many in all divisions.
         """
         centred = labels - np.float32(self._share)
         best: list[tuple[float, _Rule]] = [(-math.inf, ())] * len(labels)
         divisions = list(range(len(labels)))
         rules: list[_Rule] = [()] * len(labels)
         for n_kept in (0, 1, 1, 2, 2)[: 2 * len(self._families) - 1]:
-            # The last conditions are kept, and the best one is joined to them.
+            # Keep the last conditions, and add the best one to them.
             found = self._extend([rule[len(rule) - n_kept :] for rule in rules], centred[divisions])
             for place, (strength, rule) in zip(divisions, found, strict=True):
                 score = strength - self._penalty * len(rule)
@@ -260,10 +260,10 @@ class _Search:
         return [self._settle(rule, signs) for (_, rule), signs in zip(best, centred, strict=True)]
 
     def _settle(self, rule: _Rule, centred: _Singles) -> tuple[float, float, _Rule]:
-        """Put for each condition the one in the middle of those that are likely, the others given.
+        """Replace each condition in turn by the one in the middle of the likely ones, given the others.
 
-        Half a squared deviation is about a logarithm of a likelihood. The strongest condition fits chance, too; that
-        from which all others differ in the fewest rows, weighted by their likelihoods, is nearer to the truth.
+        Half a squared deviation is about a log likelihood. The strongest condition also fits chance. The one that
+        differs from all others in the fewest rows, weighted by their likelihoods, is nearer to the truth.
         """
         strength = 0.0
         for _ in range(_SETTLED * len(rule)):
@@ -275,7 +275,7 @@ class _Search:
             counts = np.bincount(codes, minlength=len(family))
             sums = np.bincount(codes, centred[mask], len(family)) @ family
             strengths = sums**2 * _weigh(counts @ family, len(self._codes), self._scale)
-            # Of the sample that has more rows there.
+            # Likely ones have more rows of the same sample as the strongest.
             is_likely = (np.sign(sums) == np.sign(sums[strengths.argmax()])) & (strengths >= strengths.max() - _LIKELY)
             likelihoods = is_likely * np.exp((strengths - strengths.max()) / 2)
             chances = family @ (likelihoods / likelihoods.sum())
@@ -284,7 +284,7 @@ class _Search:
         return strength - self._penalty * len(rule), strength**0.5, rule
 
     def _extend(self, rules: Sequence[_Rule], centred: _Singles) -> list[tuple[float, _Rule]]:
-        """Join to each rule the condition on another column that makes it strongest; with the squared deviation."""
+        """Add to each rule the condition on another column that makes it strongest; also return its strength."""
         masks = np.ones(centred.shape, dtype=np.float32)
         is_used = np.zeros((len(rules), len(self._families)), dtype=np.bool_)
         for mask, used, rule in zip(masks, is_used, rules, strict=True):
@@ -308,7 +308,7 @@ class _Search:
         ]
 
     def _scan_pairs(self, centred: _Singles) -> list[tuple[int, _Rule]]:
-        """Scan coarse conditions on all pairs of columns; give a condition of each of the strongest pairs."""
+        """Scan coarse conditions on all pairs of columns; return a condition of each of the strongest pairs."""
         n_divisions, strengths, which = len(centred), [], []
         for first, (family, groups, later) in enumerate(self._pairs):
             of_groups = np.stack([centred[:, rows] @ marks for rows, marks in groups], axis=1)
@@ -327,7 +327,7 @@ class _Search:
 
     @cached_property
     def _pairs(self) -> list[_Pairs]:
-        """What the scan of pairs needs of each column but the last."""
+        """What the scan of pairs needs for each column but the last."""
         groups = [np.unique(coarse, axis=1, return_inverse=True) for coarse in self._coarse]
         families = [coarse.astype(np.float32) for coarse, _ in groups]
         codes = np.stack([number[self._codes[:, place]] for place, (_, number) in enumerate(groups)], axis=1)
@@ -348,7 +348,7 @@ class _Search:
 
 
 def _mark_bins(codes: Numbers, sizes: Sequence[int]) -> tuple[list[slice], _Singles]:
-    """Give where each column's bins are, and zeros and ones that say which bin each row is in."""
+    """Return the place of each column's bins, and indicators of the bins of each row."""
     ends: Numbers = np.cumsum(sizes)
     marks = np.zeros((len(codes), ends[-1]), dtype=np.float32)
     np.put_along_axis(marks, codes + (ends - np.array(sizes)), 1, axis=1)
@@ -356,6 +356,6 @@ def _mark_bins(codes: Numbers, sizes: Sequence[int]) -> tuple[list[slice], _Sing
 
 
 def _weigh(counts: NDArray[Any], n: int, scale: float) -> NDArray[Any]:
-    """Give what turns squared differences from the expected into squared deviations, by the rows of regions."""
+    """Return the factors that turn squared differences into squared deviations, given the rows of each region."""
     weights = (1 - np.float32(_SMALLER / n) * counts) / (np.float32(scale) * counts * (n - counts) + 1)
     return (counts >= _LEAST_ROWS) * weights

@@ -23,7 +23,7 @@ from fewratio.report.distributions import Distribution, by_column, counts_around
 from fewratio.testing import LEVEL
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
-# Rows of the table of columns, and of these those that are drawn.
+# Most rows in the table of columns, and how many of them to draw.
 _MOST_COLUMNS, _DRAWN = 600, 10
 
 
@@ -34,7 +34,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
     ----------
     result : ComparisonResult
     command : str or None
-        What makes the report again; by default a call in Python.
+        The command that makes the report; by default a call in Python.
     """
     columns = result.samples.columns
     shown = result.columns[:_MOST_COLUMNS]
@@ -75,7 +75,7 @@ def _answer(result: Any) -> str:
 
 
 def _apart(result: Any) -> str:
-    """Say which columns separate the tables, and what is left without them."""
+    """Name the columns whose values do not overlap, and give the result without them."""
     if not result.non_overlapping:
         return ""
     names = write_list((cut(each.separates, 80) for each in result.non_overlapping), _NAMED)
@@ -108,7 +108,7 @@ def _facts(result: Any) -> dict[str, str]:
 def _how_far(result: Any) -> list[page.Block]:
     blocks: list[page.Block] = []
     if math.isfinite(result.max_divergence):
-        about = "0: the samples are alike; the right end: they have nothing in common."
+        about = "0: the samples do not differ; the right end: they have nothing in common."
         limit = " The bar begins at the lower limit (95 %, approximate)." if result.at_least else ""
         chart = limit_chart(result.divergence, result.at_least, result.max_divergence, "divergence")
         blocks.append(replace(chart, caption=about + limit))
@@ -218,7 +218,7 @@ def _regions(result: Any) -> list[page.Block]:
         for place, each in enumerate(result.regions, 1)
     ]
     headings = ["rows with", a, b, f"ratio {a}/{b}", "95 %", "p"]
-    interval = "95 %: an interval of the ratio, approximate, that counts the search, too."
+    interval = "95 %: an approximate interval of the ratio that also accounts for the search."
     note = " ".join(
         f"{said[0].upper()}{said[1:]}." for said in explain_regions(result.regions, result.p_value <= LEVEL)
     )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fewratio.data.encoding import Encoding
     from fewratio.estimators.closed_form.discriminant_model import Settings
 
-# Rows per sample that a person is told the weight of sources for.
+# Rows per sample at which to report the weight of sources.
 _SIZES = (1, 3, 5)
 _UNITS = {"ranks": "by ranks", "columns": "in units of each column", "none": "in one unit"}
 
@@ -40,7 +40,7 @@ def info(request: frame.Request, model: Path) -> None:
         "feature_names": names or None,
         "encoding": None if encoding is None else encoding.to_dict(),
     }
-    # What an automatic choice has learned is in its parts, all from the same sources.
+    # An automatic estimator keeps what it has learned in its parts, all from the same sources.
     parts = getattr(estimator, "learned_", [estimator])
     chosen = [(part.settings_, part.scale) for part in parts if hasattr(part, "settings_")]
     if chosen:
@@ -79,7 +79,7 @@ def _describe(settings: "Settings") -> str:
 
 
 def describe_learned(estimator: Any) -> dict[str, Any]:
-    """Describe as plain values what networks a model has, how they were trained, and how much sources count."""
+    """Describe the networks of a model, their training, and the weight of sources, as plain values."""
     networks = getattr(estimator, "networks_", [])
     found: dict[str, Any] = {"networks": [network.to_dict() for network in networks]}
     if hasattr(estimator, "learned_shares_"):
@@ -88,7 +88,7 @@ def describe_learned(estimator: Any) -> dict[str, Any]:
 
 
 def describe_weight_of_sources(estimator: Any) -> list[str]:
-    """Say how much sources count beside what needs none, and whether that was measured."""
+    """Say how much sources count, relative to parts that need none, and whether that was measured."""
     if getattr(estimator, "members", None) is not None or not hasattr(estimator, "learned_shares_"):
         return []
     from fewratio.estimators.closed_form.discriminant_choice import FEWEST

@@ -13,7 +13,7 @@ SUFFIX = ".summary"
 def make_map(
     request: frame.Request, example: Path, output: Path, range: list[str] | None, components: int, scale: str
 ) -> None:
-    """Fix columns, ranges, units and features from an example, for `fewratio summarise` wherever tables are.
+    """Fix columns, ranges, units and features from an example, so that `fewratio summarise` can run at each site.
 
     Example: fewratio map example.csv --range age=0:120 -o sites.map
     """
@@ -40,7 +40,7 @@ def make_map(
 def summarise(
     request: frame.Request, table: Path, map: Path, output: Path, epsilon: float | None, delta: float
 ) -> None:
-    """Sum up a dataset where it is: its mean and covariances, no rows. `fewratio train` learns from summaries.
+    """Summarise a dataset where it is: its mean and covariances, no rows. `fewratio train` learns from summaries.
 
     Example: fewratio summarise clinic.csv --map sites.map -o clinic.summary
     """
@@ -60,7 +60,7 @@ def learn(request: frame.Request, files: Sequence[Path], output: Path) -> None:
     """Learn a model from files with summaries, for ``fewratio train``."""
     if tables := [str(file) for file in files if file.suffix != SUFFIX]:
         raise ParameterError(
-            f"{tables[0]!r} is no {SUFFIX} file, but others are; all must be. Make it one with `fewratio summarise`, "
+            f"{tables[0]!r} is not a {SUFFIX} file, but others are; all must be. Run `fewratio summarise` on it, "
             "or give a folder of tables instead."
         )
     of_files = {"separator": request.separator is not None, "decimal": request.decimal != "."}
@@ -96,15 +96,15 @@ def learn(request: frame.Request, files: Sequence[Path], output: Path) -> None:
 
 
 def only_folder(sources: Sequence[Path]) -> Path:
-    """Give the one folder to learn from, where sources are no summaries."""
+    """Return the one folder to learn from, if sources are not summaries."""
     if len(sources) != 1:
         raise ParameterError(
-            f"{len(sources)} sources are given, and {str(sources[0])!r} is no {SUFFIX} file; one folder of tables, or "
-            f"{SUFFIX} files alone, are needed. Put the tables into a folder."
+            f"{len(sources)} sources are given, and {str(sources[0])!r} is not a {SUFFIX} file; expected one folder of "
+            f"tables, or only {SUFFIX} files. Put the tables into a folder."
         )
     if sources[0].is_file():
         raise ParameterError(
-            f"{str(sources[0])!r} is a file; a folder with one table per dataset, or {SUFFIX} files, are needed. Put "
+            f"{str(sources[0])!r} is a file; expected a folder with one table per dataset, or {SUFFIX} files. Put "
             "the tables into a folder."
         )
     return sources[0]
@@ -125,12 +125,12 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
 MAP = Verb(
     make_map,
     (
-        declare_table("example", "Table with the columns of those to come, that may be shown."),
+        declare_table("example", "Table with the same columns that need not be kept secret."),
         declare_file("File for the map, ending in .map."),
         Field("range", "Lowest and highest value of a column, such as age=0:120. Several: again.", list[str]),
         declare_count("components", "Number of random features; 0: the columns themselves.", 512, least=0),
         Field("scale", "columns: in a common unit; none: in their own.", default="columns"),
-        # What is said about columns is said here, and not of each table again.
+        # Column options are given here, not for each table again.
         *(*COLUMNS[:-1], *MARKS, JSON, SEED),
     ),
     name="map",

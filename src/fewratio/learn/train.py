@@ -90,7 +90,7 @@ def train(
 def _train(
     collection: "Collection", learner: str, episodes: str, scale: str, seed: int, of_networks: dict[str, Any]
 ) -> Any:
-    """Learn from the datasets with what the options name."""
+    """Learn from the datasets with the chosen learner."""
     import fewratio
 
     if learner == "fast":
@@ -140,9 +140,9 @@ VERB = Verb(
             default="auto",
         ),
         WINDOW,
-        # For networks; None stands for the default of the learner.
-        Field("features", "Of networks: mlp (default), relational, or both (slow without a GPU; default for best)."),
-        Field("networks", "Networks of each kind, whose mean is taken; 1, or 2 for best.", int, least=1),
+        # For networks; None means the learner's default.
+        Field("features", "Kinds of networks: mlp (default), relational, or both (slow without a GPU; for best)."),
+        Field("networks", "Networks of each kind to average; 1, or 2 for best.", int, least=1),
         Field("init", "Where networks start: random (default), or universal, of a fixed kind."),
         Field("steps", "Training steps of networks, 5,000 by default.", int, python="max_steps", least=1),
         Field("device", "Where networks train: cpu, cuda, or auto (default) for CUDA if available."),

@@ -50,35 +50,35 @@ def compare_all(
 ) -> AllPairsResult:
     """Compare all datasets of a collection with each other: the divergences of all ordered pairs.
 
-    Pairs are worked on in blocks, so memory is that of the rows, of the result (8 bytes per ordered pair, 16 with
-    p-values) and of a few blocks. Workers are sent the rows once. Whichever they are and how many, the result is
-    bit-identical on machines of one kind.
+    Pairs are compared in blocks, so memory holds only the rows, the result (8 bytes per ordered pair, 16 with p-values)
+    and a few blocks. Workers receive the rows once. On machines of one kind the result is bit-identical for any number
+    and kind of workers.
 
     Parameters
     ----------
     collection : Collection, folder of files, or what `Collection.from_arrays` accepts
-        Two datasets at least. Their sizes may differ.
+        At least two datasets. Their sizes may differ.
     estimator : RatioEstimator, optional
-        Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It stays
-        as it is; of an `AutoRatioEstimator` what it learned from sources is used, as the rest would take long.
+        Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It is not
+        changed. From an `AutoRatioEstimator`, only what it learned from sources is used; the rest would be slow.
     n_permutations : int, optional
         Permutations per pair for p-values, as in `compare_datasets`; by default there is no test, as with 0.
     n_rows : int or None, default=100
-        Of a larger dataset so many rows are drawn, once; None for all rows.
+        Draw this many rows, once, from larger datasets; None for all rows.
     n_jobs : int, default=1
-        Number of workers, as joblib counts: -1 for one per core, -2 for one less, and so on. They are processes, or
-        what ``joblib.parallel_config`` says: with ``parallel_config("dask")`` and -1, all workers of a Dask cluster.
+        Number of workers, as in joblib: -1 for one per core, -2 for one less, and so on. They are processes, unless
+        ``joblib.parallel_config`` is set: ``parallel_config("dask")`` and -1 use all workers of a Dask cluster.
     random_state : int, numpy Generator or None, default=0
-        Draws rows and permutations, and seeds an estimator that has no seed. The number of workers has no influence.
+        Draws rows and permutations, and seeds an estimator that has no seed. The number of workers does not matter.
     checkpoint : path, optional
-        File that keeps what was done, every minute and when interrupted. If it is there, the work is resumed from it;
-        that needs a whole number as `random_state`.
+        File to save progress to, every minute and when interrupted. If it exists, the work resumes from it; that needs
+        a whole number as `random_state`.
     progress : bool, optional
-        Whether to show a progress bar; by default on a terminal, after two seconds.
+        Show a progress bar. Default: only on a terminal, after two seconds.
     new : mapping of str to array-like, optional
-        Further datasets by their names, which are encoded as the others and judged by them: `new_p_values` of the
-        result tells whether they are unlike all. Of each dataset at most as many rows are
-        then drawn as a new one has, and at most the median number of rows.
+        New datasets by name, to compare with the others and encode like them: `new_p_values` of the result shows
+        whether they are unlike all others. At most as many rows are then drawn from each dataset as a new one has, and
+        at most the median number of rows.
     **columns
         What to do with columns of data frames, as in `Collection.from_arrays`.
 
@@ -150,7 +150,7 @@ def compare_all(
                     state.save()
                     saved = time.monotonic()
         finally:
-            # Also when interrupted: blocks that were not stored are done again.
+            # Also when interrupted: blocks that were not saved must be computed again.
             state.save()
     told: dict[str, Any] = {"estimator": estimator, "n_permutations": n_permutations, "n_rows": n_rows}
     told |= {"random_state": random_state, "new": new or None, **columns}
@@ -166,7 +166,7 @@ def compare_all(
 
 
 def _add_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None) -> tuple[Collection, int]:
-    """Add datasets, and say how many rows to draw of each: with more rows than the others one would seem nearer."""
+    """Add datasets, and return how many rows to draw from each: one with more rows would seem nearer."""
     columns, named = SourceColumns.of(collection), {str(name): X for name, X in new.items()}
     tables = {name: columns.encode(X, f"dataset {name!r}", sources="the collection") for name, X in named.items()}
     sizes = [int(np.median(collection.sizes)), *(table.n_rows for table in tables.values())]
@@ -175,7 +175,7 @@ def _add_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None)
 
 
 def _check_workers(n_jobs: Any) -> None:
-    # None is joblib's word for what `joblib.parallel_config` says.
+    # None means what `joblib.parallel_config` sets.
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ParameterError(
             f"{name_parameter('n_jobs')} is {n_jobs!r}; expected a number of workers. Pass a whole number from 1, or "
@@ -186,10 +186,10 @@ def _check_workers(n_jobs: Any) -> None:
 def draw_samples(
     collection: Collection, model: RatioEstimator, n_rows: int | None, rngs: Iterable[np.random.Generator]
 ) -> list[Floats]:
-    """Draw rows of large datasets, and let the estimator object to columns before the work begins."""
+    """Draw rows from large datasets, and let the estimator check the columns before the work begins."""
     names = None if collection.feature_names is None else tuple(collection.feature_names)
     samples = []
-    # Generators may have no end.
+    # Generators may be infinite.
     for dataset, rng in zip(collection, rngs, strict=False):
         X = draw_some(dataset.X, n_rows, rng)
         argument = f"dataset {dataset.name!r}"
@@ -199,12 +199,12 @@ def draw_samples(
 
 
 def draw_some(X: NDArray[Any], n_rows: int | None, rng: np.random.Generator) -> NDArray[Any]:
-    """Draw so many rows, whatever their order, if there are more."""
+    """Draw `n_rows` rows if there are more; their order does not matter."""
     return X if n_rows is None or len(X) <= n_rows else X[draw_rows(X, n_rows, rng)]
 
 
 def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permutations: int) -> None:
-    """Warn if more permutations could have shown something: nothing is significant, and hardly could have been."""
+    """Warn if nothing is significant, and hardly could have been with so few permutations."""
     n_pairs = len(sizes) * (len(sizes) - 1) // 2
     # The largest datasets have the most permutations, so the smallest p-value of all.
     *_, second, first = sorted(sizes)
@@ -214,7 +214,7 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
         needed = int(np.ceil(smallest * n_pairs / LEVEL))
         warnings.warn(
             f"The smallest p-value that {n_permutations} permutations of these datasets can give is {smallest:.2g}. "
-            f"Of {n_pairs} pairs none is significant at {LEVEL} after Benjamini and Hochberg's adjustment, and none "
+            f"None of {n_pairs} pairs is significant at {LEVEL} after Benjamini and Hochberg's adjustment, and none "
             f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / LEVEL))} permutations, or compare "
             "fewer datasets.",
             stacklevel=3,

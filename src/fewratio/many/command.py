@@ -79,9 +79,9 @@ def deliver_all(
     Parameters
     ----------
     read
-        Gives the table of a dataset, for pairs that are shown.
+        Reads the table of a dataset, for the pairs to show.
     compare_two
-        `compare_datasets`, which the divergences and p-values that are shown come from.
+        `compare_datasets`, which computes the divergences and p-values to show.
     """
     from fewratio.core.wording import write_count
     from fewratio.many.all_pairs import compare_all as compare_all_datasets
@@ -95,7 +95,7 @@ def deliver_all(
         tables = [read(name) for name in (first, second)]
         options: Any = {} if request.model is not None else request.options(*tables)
         with warnings.catch_warnings():
-            # What is to be said of the tables was said when all were read.
+            # All warnings about the tables were given when they were read.
             warnings.simplefilter("ignore")
             return compare_two and compare_two(*tables, estimator=estimator, random_state=request.seed, **options)
 
@@ -135,7 +135,7 @@ def _lines(
         yield f"(the divergences in {request.output} are {OF_FITTED_ROWS})"
     if result.adjusted_p_values is not None:
         n_pairs = len(result.names) * (len(result.names) - 1) // 2
-        # Each pair stands twice in the table.
+        # Each pair appears twice in the table.
         n_different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
         yield f"{n_different} of {write_count(n_pairs, 'pair')} differ (adjusted p-value at most {LEVEL})"
 
@@ -146,7 +146,7 @@ def _write_pairs(
     differences: bool,
     heading: tuple[str, ...],
 ) -> "Iterator[str]":
-    """Write the pairs as rows of a table, each as `fewratio compare` would answer; without it, their names."""
+    """Write the pairs as rows of a table, each with the answer of `fewratio compare`; without it, their names."""
     from fewratio.core.wording import NONE_NEARER, write_list
 
     found = [compare(*pair) for pair in pairs]
@@ -194,7 +194,7 @@ VERB = Verb(
     Page(
         "Compare all",
         "How do many datasets relate?",
-        "Every dataset of a folder compared with every other one: which are alike, which stand apart.",
+        "Compare every dataset of a folder with every other one: which are similar, which stand out?",
         {"folder": ("Folder of tables", "One file per dataset, all with the same columns.", "example-sensors")},
         "40 sensors",
         key="many",

@@ -31,15 +31,15 @@ from fewratio.progress import progress_bar
 from fewratio.report.reported import make_plain
 from fewratio.testing.permutations import compute_divergences
 
-# Rows that units and kernel centres are learned from.
+# Most rows to learn units and kernel centres from.
 _LEARNED_ROWS = 100_000
-# At least as many datasets are compared as for so many neighbours.
+# Compare at least as many datasets as for this many neighbours.
 _MIN_NEIGHBOURS = 10
-# So few datasets are compared one by one, in some tenths of a second.
+# Up to this many datasets are compared one by one, in a few tenths of a second.
 _FEW_DATASETS = 5_000
-# Rows of datasets that are compared at a time.
+# Rows of datasets to compare at a time.
 _COMPARED_ROWS = 4_096
-# What a file holds of each kind of vectors.
+# The arrays in a file for each kind of vectors.
 _ARRAYS = "origin", "axes", "vectors"
 
 
@@ -52,12 +52,12 @@ class Neighbours:
     names : tuple of str
         The datasets.
     divergences : ndarray of shape (k,)
-        The mean of both directions' divergence from the table; 0 where the estimate is negative.
+        The divergence from the table, averaged over both directions; 0 if the estimate is negative.
     p_values : ndarray of shape (k,) or None
         Permutation p-values, not adjusted; None if not asked for.
     outside : tuple of ColumnOfDataset
         The columns whose mean in the table is outside the range of their means in all datasets, the farthest first: in
-        another unit, say. Empty where more than 5,000 datasets are searched.
+        another unit, say. Empty if more than 5,000 datasets are searched.
     """
 
     names: tuple[str, ...]
@@ -75,13 +75,13 @@ class Neighbours:
 
 
 class DatasetIndex(Stored):
-    """Find the datasets that differ least from a table among very many.
+    """Find the datasets, among very many, that differ least from a table.
 
     Each dataset becomes two vectors, the mean of kernel features of its rows and its mean in units of its spread; or
     one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up
-    (of more than 20,000 with the library faiss), and their datasets are compared with the table as `compare_all`
-    would. Up to 5,000 datasets are compared one by one. Make one with `build` or `load`; the file that `save` writes
-    holds rows.
+    (with the library faiss if there are more than 20,000), and their datasets are compared with the table as in
+    `compare_all`. Up to 5,000 datasets are compared one by one. Make an index with `build` or `load`; the file that
+    `save` writes contains rows.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class DatasetIndex(Stored):
         self._n_rows, self._seed = n_rows, seed
         self._names: list[str] = []
         self._samples: list[Floats] = []
-        # Of each kind, in blocks of datasets.
+        # For each kind of vector, blocks of datasets.
         self._vectors: list[list[NDArray[np.float32]]] = [[] for _ in vectors.axes]
         self._searchers: list[Any] = []
 
@@ -125,18 +125,18 @@ class DatasetIndex(Stored):
     ) -> Self:
         """Make an index of a collection.
 
-        Units, kernel centres and axes are learned from up to 100,000 of its rows and 5,000 of its datasets, and stay
-        as they are when datasets are added.
+        Units, kernel centres and axes are learned from up to 100,000 of its rows and 5,000 of its datasets, and do not
+        change when datasets are added.
 
         Parameters
         ----------
-        collection : Collection, or what `Collection.from_arrays` takes
+        collection : Collection, or what `Collection.from_arrays` accepts
             The datasets. Their sizes may differ.
         estimator : RatioEstimator, optional
-            What compares datasets. Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one
-            must be pretrained.
+            Compares datasets. Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must
+            be pretrained.
         n_rows : int or None, default=100
-            Of a larger dataset so many rows are drawn, once; None for all rows.
+            Draw this many rows, once, from larger datasets; None for all rows.
         random_state : int, numpy Generator or None, default=0
             Draws rows and permutations.
         progress : bool, optional
@@ -149,13 +149,13 @@ class DatasetIndex(Stored):
         if not isinstance(collection, Collection):
             collection = Collection.from_arrays(collection, **columns)
         if len(collection) > MAX_EXACT:
-            # What searches it; better said now than once the work is done.
+            # The search needs it; fail now rather than after the work.
             import_home("faiss", "DatasetIndex")
         seed = int(inputs.as_rng(random_state).integers(2**63))
         for_estimator, _, for_vectors = np.random.default_rng(seed).spawn(3)
         model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
         dtype = collection[0].X.dtype
-        # One stream for all: what is drawn of a dataset depends on its rows alone, so that a search finds it.
+        # The same seed for all: the rows drawn depend only on the dataset, so that a search finds it.
         rngs = (np.random.default_rng(seed) for _ in collection)
         samples = [sample.astype(dtype) for sample in draw_samples(collection, model, n_rows, rngs)]
         rows = np.concatenate(samples)
@@ -168,7 +168,7 @@ class DatasetIndex(Stored):
         return index
 
     def add(self, tables: Mapping[str, Any], *, progress: bool | None = None) -> Self:
-        """Add datasets, whose columns are encoded as those of the others; the others are not gone over again.
+        """Add datasets, and encode their columns like those of the others, which are not processed again.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class DatasetIndex(Stored):
     def search(
         self, table: Any, k: int = 10, *, n_permutations: int | None = None, n_compared: int | None = None
     ) -> Neighbours:
-        """Give the datasets that differ least from a table; if it is in the index itself, it comes first.
+        """Return the datasets that differ least from a table; if it is itself in the index, it comes first.
 
         Parameters
         ----------
@@ -196,9 +196,9 @@ class DatasetIndex(Stored):
         n_permutations : int, optional
             Permutations for the p-value of each, as in `compare_datasets`; by default there is no test, as with 0.
         n_compared : int, optional
-            How many datasets, those of the nearest vectors, to compare with the table. The more, the fewer
+            How many datasets, those with the nearest vectors, to compare with the table. The more, the fewer
             neighbours are missed and the longer it takes; ``len(index)`` misses none. By default all of up to 5,000
-            datasets; of more, 20 for each of the k neighbours (10 with a learned model), and for ten at least.
+            datasets; otherwise 20 per neighbour (10 with a learned model), as if k were at least ten.
         """
         inputs.check_count("k", k)
         n_permutations = 0 if n_permutations is None else n_permutations
@@ -236,7 +236,7 @@ class DatasetIndex(Stored):
         if isinstance(model, DiscriminantRatioEstimator):
             arrays, header = model._payload()
         elif isinstance(model, RuLSIF) and isinstance(features, Kernels):
-            # Units of columns are those of the kernels.
+            # The kernels keep the units of columns.
             parameters = model.get_params() | ({} if isinstance(model.scale, str) else {"scale": None})
             arrays, header = features._asdict(), make_header("RuLSIF", self._columns, parameters)
         else:
@@ -290,7 +290,7 @@ class DatasetIndex(Stored):
         self._searchers = []
 
     def _candidates(self, sample: Floats, k: int, n_compared: int | None) -> Numbers:
-        """Return the datasets that a sample is compared with, those of the nearest vectors first."""
+        """Return the datasets to compare with a sample, those with the nearest vectors first."""
         self._searchers = self._searchers or [make_searcher(np.concatenate(blocks)) for blocks in self._vectors]
         per_neighbour = self._vectors_of.features.candidates
         is_exact_number = n_compared is not None or len(self) <= _FEW_DATASETS
@@ -301,14 +301,14 @@ class DatasetIndex(Stored):
         others: list[int] = []
         for searcher, vector, number in zip(self._searchers, self._vectors_of([sample]), per_neighbour, strict=True):
             share = -(-number * n_compared // sum(per_neighbour))
-            # What several kinds of vectors find counts once; more of each then makes up the number.
+            # Datasets found by several kinds of vectors count once; more of each kind make up the number.
             nearest = searcher.search(vector, n_compared if is_exact_number else share)[1][0].tolist()
             first += nearest[:share]
             others += nearest[share:]
         return np.array(list(dict.fromkeys(first + others))[:n_compared])
 
     def _divergences(self, sample: Floats, numbers: Numbers) -> Floats:
-        """Give the mean divergence of both directions between a sample and each of these datasets."""
+        """Return the mean divergence of both directions between a sample and each of these datasets."""
         found = np.empty(len(numbers))
         sizes = np.array([len(self._samples[i]) for i in numbers])
         for size in np.unique(sizes).tolist():
@@ -329,7 +329,7 @@ def _make_features(model: RatioEstimator, rows: Floats, rng: np.random.Generator
 
 
 def _restore(arrays: Arrays, header: dict[str, Any]) -> tuple[RatioEstimator, Kernels | ModelCoordinates]:
-    """Undo what `DatasetIndex.save` made of an estimator and its features."""
+    """Restore the estimator and features that `DatasetIndex.save` stored."""
     if header["estimator"] != "RuLSIF":
         model = DiscriminantRatioEstimator._of_payload(arrays, header)
         return model, ModelCoordinates(model.model_)

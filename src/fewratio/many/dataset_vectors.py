@@ -1,4 +1,4 @@
-"""Vectors of datasets whose distances tell which datasets may differ little, and the search among them."""
+"""Vectors of datasets, whose distances suggest which datasets differ little, and the search among them."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,21 +13,21 @@ from fewratio.core.units import ColumnScaling
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel
 from fewratio.lazy import import_home
 
-# Kernel centres whose kernels are averaged over a dataset, and the most numbers of a vector.
+# Number of kernel centres, and the most numbers of a vector.
 _N_CENTRES, _LENGTH = 500, 64
-# A dataset that scatters less, in units of the usual distance of rows, or has one row only, is given that distance.
+# A dataset with a smaller spread, in units of the usual distance of rows, or with one row, is given that distance.
 _LEAST_SPREAD = 0.1
-# Datasets that axes are learned from, and of which features are taken at a time.
+# Most datasets to learn axes from, and datasets whose features to compute at a time.
 _LEARNED_DATASETS, DATASETS = 5_000, 1_000
-# More vectors than that need faiss, and are rounded; and how many times the candidates are looked at again.
+# More vectors need faiss, and are rounded; and how many times as many candidates to check again exactly.
 MAX_EXACT, _LOOKED_AT_AGAIN = 20_000, 5
 
 
 class Kernels(NamedTuple):
     """Gaussian kernels with some rows, in units of columns, averaged over a dataset; and its mean over its spread.
 
-    RuLSIF takes the median distance of a pair for width. So what counts is the distance of two means in units of the
-    spread of the two datasets; kernels of one width for all do not know it, but know where datasets lie.
+    RuLSIF uses the median distance of a pair as width. So what counts is the distance of two means in units of the
+    spread of the two datasets. Kernels with one width for all do not measure that, but show where datasets lie.
     """
 
     mean: Floats
@@ -43,7 +43,7 @@ class Kernels(NamedTuple):
         return cls(*(np.asarray(each) for each in (scaling.mean, scaling.scale, centres, median_distance(centres))))
 
     def __call__(self, rows: Floats, sizes: Numbers) -> list[Floats]:
-        """Give the features of datasets of these sizes, whose rows are joined: one array per kind of vector."""
+        """Return the features of datasets of these sizes, from their stacked rows: one array per kind of vector."""
         rows, width = (rows - self.mean) / self.scale, float(self.width)
         means = _means(rows, sizes)
         squares = np.square(rows - means.repeat(sizes, axis=0)).sum(1, keepdims=True)
@@ -58,7 +58,7 @@ class Kernels(NamedTuple):
         return 5, 15
 
     def roots(self) -> list[Floats]:
-        """Give what to multiply features by, so that inner products of the first are kernels (Nystrom)."""
+        """Return the factors that make inner products of the first kind of features kernels (Nystrom)."""
         values, vectors = np.linalg.eigh(gaussian_kernel(self.centres, self.centres, float(self.width)))
         kept = values > 1e-8 * values[-1]
         return [vectors[:, kept] / np.sqrt(values[kept]), np.eye(self.centres.shape[1])]
@@ -70,7 +70,7 @@ class ModelCoordinates(NamedTuple):
     model: DiscriminantModel
 
     def __call__(self, rows: Floats, sizes: Numbers) -> list[Floats]:
-        """Give the features of datasets of these sizes, whose rows are joined."""
+        """Return the features of datasets of these sizes, from their stacked rows."""
         return [_means(self.model(rows), sizes)]
 
     @property
@@ -79,19 +79,19 @@ class ModelCoordinates(NamedTuple):
         return (10,)
 
     def roots(self) -> list[Floats]:
-        """Give what to multiply features by, so that coordinates count by how much datasets differ in them."""
+        """Return the factors that weight coordinates by how much datasets differ in them."""
         return [np.diag(np.sqrt(self.model.posterior.signal / (1 + self.model.posterior.signal)))]
 
 
 @dataclass(frozen=True, eq=False)
 class DatasetVectors:
-    """The vectors of a dataset: its features, on principal axes of those of many.
+    """The vectors of a dataset: its features on the principal axes of many datasets.
 
     Attributes
     ----------
     features : Kernels or ModelCoordinates
     origins, axes : list of ndarray
-        Of each kind of vector, what to take off the features and what to multiply them by.
+        For each kind of vector, what to subtract from the features and what to multiply them by.
     """
 
     features: Kernels | ModelCoordinates
@@ -115,25 +115,25 @@ class DatasetVectors:
         return cls(features, origins, axes)
 
     def __call__(self, samples: list[Floats]) -> list[NDArray[np.float32]]:
-        """Give the vectors of samples, one array per kind."""
+        """Return the vectors of samples, one array per kind."""
         kinds = zip(_compute_features(self.features, samples), self.origins, self.axes, strict=True)
         return [((values - origin) @ axes).astype(np.float32) for values, origin, axes in kinds]
 
 
 class ExactSearcher(NamedTuple):
-    """The nearest of vectors, by going through all."""
+    """A search for the nearest vectors that compares all of them."""
 
     vectors: NDArray[np.float32]
 
     def search(self, vectors: NDArray[np.float32], k: int) -> tuple[Floats, Numbers]:
-        """Give squared distances and numbers of the k nearest of each vector, as faiss does."""
+        """Return squared distances and numbers of the k nearest of each vector, as faiss does."""
         distances = np.square(self.vectors - vectors[:, None]).sum(-1)
         nearest = np.argsort(distances, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(distances, nearest, axis=1), nearest
 
 
 def make_searcher(vectors: NDArray[np.float32]) -> Any:
-    """Give what finds the nearest vectors. Many are rounded to 16 values per axis, and the nearest looked at again."""
+    """Make a search for the nearest vectors. Many are rounded to 16 values per axis; the nearest are checked again."""
     if len(vectors) <= MAX_EXACT:
         return ExactSearcher(vectors)
     faiss: Any = import_home("faiss", "DatasetIndex")
@@ -151,5 +151,5 @@ def _compute_features(features: Kernels | ModelCoordinates, samples: list[Floats
 
 
 def _means(values: Floats, sizes: Numbers) -> Floats:
-    """Give the mean of each dataset's rows."""
+    """Return the mean of the rows of each dataset."""
     return np.add.reduceat(values, np.cumsum(sizes) - sizes) / sizes[:, None]

@@ -47,7 +47,7 @@ def search(request: frame.Request, index: Path, table: Path, k: int, permutation
     from fewratio.many.dataset_index import DatasetIndex
 
     if index.suffix.lower() in SUFFIXES and table.suffix.lower() not in SUFFIXES and table.is_file():
-        given = f"{str(index)!r} is a table, and {str(table)!r} is none"
+        given = f"{str(index)!r} is a table, and {str(table)!r} is not"
         raise ParameterError(f"{given}; expected the index first. Write search {table} {index}.")
     (raw,), _ = request.read(table)
     found = DatasetIndex.load(index).search(raw, k, n_permutations=permutations, n_compared=compared)

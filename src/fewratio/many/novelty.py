@@ -10,27 +10,27 @@ from scipy.stats import rankdata
 
 from fewratio.core.shapes import Floats, Numbers
 
-# Of the variance of all rows: a constant column counts as one that varies a little.
+# Least variance, as a share of that of all rows: a constant column counts as one that varies a little.
 _LEAST_VARIANCE = 0.01
-# More pairs of columns are not looked at one by one, but each column beside the few that it is most related to.
+# Most pairs of columns to check one by one; otherwise each column is paired with the few it is most related to.
 _MOST_PAIRS, _PARTNERS = 1_000, 3
 _STATISTICS = "mean", "deviation", "residual"
 
 
 class ColumnOfDataset(NamedTuple):
-    """How a column, or the relation of two, of a new dataset lies among those of the others.
+    """How a column, or the relation of two columns, of a new dataset compares with the other datasets.
 
     Attributes
     ----------
     column : str
-        Its name; of a category, with the category; of two columns, both names.
+        Its name; for a category, with the category; for two columns, both names.
     statistic : {"mean", "deviation", "residual", "correlation"}
-        What was compared. A residual is the deviation of what the other columns do not predict, in deviations of the
-        column within datasets; a correlation is that of ranks.
+        What was compared. A residual is the deviation of the part that the other columns do not predict, in deviations
+        of the column within datasets; a correlation is a rank correlation.
     value : float
-        That of the new dataset.
+        The value in the new dataset.
     low, high : float
-        The smallest and the largest of the others.
+        The smallest and the largest value in the others.
     score : float
         The distance from the median of all, in mean absolute deviations.
     """
@@ -53,7 +53,7 @@ class ColumnOfDataset(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Columns of several datasets, and how these are related, the dataset that is judged last.
+    """Columns of several datasets, and how the columns are related; the dataset to judge comes last.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Profiles:
     scores : ndarray of shape (n_datasets, k)
         How far each is from the median of all datasets, in mean absolute deviations.
     n_columns : int
-        So many features are of columns, the rest of pairs of columns.
+        Number of features that describe single columns; the rest describe pairs.
     """
 
     names: Sequence[tuple[str, str]]
@@ -74,7 +74,7 @@ class Profiles:
 
     @classmethod
     def of(cls, samples: Sequence[Floats], columns: Iterable[object]) -> Self:
-        """Describe samples. None of them counts in another way than the others."""
+        """Describe samples, all in the same way."""
         labels = tuple(map(str, columns))
         # In units of the columns' range, so that squares cannot overflow.
         unit = np.maximum.reduce([np.abs(sample).max(0) for sample in samples])
@@ -86,11 +86,11 @@ class Profiles:
         pairs = _choose_pairs(samples)
         correlations = np.array([_correlate(sample, pairs) for sample in samples])
         means, deviations = (np.array([f(each) for each in samples]) for f in (_mean, _deviation))
-        # The law of total variance, each dataset counted alike.
+        # The law of total variance, with equal weight for each dataset.
         least = _LEAST_VARIANCE * (np.square(deviations).mean(0) + means.var(0))
         spreads = [_take_log_deviations(deviations, least)]
         spreads.append(_take_log_deviations(np.array(residuals), _LEAST_VARIANCE * np.square(residuals).mean(0)))
-        # Fisher's transformation; a correlation of 1 of n rows is not infinitely far from others.
+        # Fisher's transformation; a correlation of 1 in n rows must not be infinitely far from others.
         shrunk = np.array([1 - 1 / len(sample) for sample in samples])[:, None] * correlations
         return cls(
             [(label, statistic) for statistic in _STATISTICS for label in labels]
@@ -101,16 +101,16 @@ class Profiles:
         )
 
     def score_novelty(self, nearest: Floats) -> Floats:
-        """Give how unlike the rest each dataset is: the largest of three scores.
+        """Return how unlike the rest each dataset is: the largest of three scores.
 
-        They are of the divergence from the nearest dataset, of the farthest column, and of the farthest relation of two
-        columns. All datasets are scored alike, so that if they were drawn alike, each is equally likely to be the most
-        unlike.
+        These score the divergence from the nearest dataset, the farthest column, and the farthest relation of two
+        columns. All datasets are scored in the same way. So if they are exchangeable, each is equally likely to have
+        the highest score.
 
         Parameters
         ----------
         nearest : ndarray of shape (n_datasets,)
-            The divergence of each dataset and the nearest other one.
+            The divergence of each dataset from the nearest other one.
         """
         kinds = [nearest, *(np.abs(part).max(1, initial=0) for part in np.split(self.scores, [self.n_columns], axis=1))]
         return np.max([_scores(kind) for kind in kinds], axis=0)
@@ -118,7 +118,7 @@ class Profiles:
     def describe(self) -> list[ColumnOfDataset]:
         """Describe the columns of the last dataset, and its pairs of columns whose relation no other dataset has.
 
-        What lies outside the range of the others comes first, residuals after the rest, and then what is farther away.
+        Values outside the range of the others come first, with residuals last among them; then the farther ones.
         """
         *others, value = self.values
         low, high, score = np.min(others, axis=0), np.max(others, axis=0), np.abs(self.scores[-1])
@@ -128,7 +128,7 @@ class Profiles:
         ]
 
         def order(each: ColumnOfDataset) -> tuple[bool, bool, float]:
-            # What one column has wrong shows in the residuals of others, too.
+            # An error in one column also shows in the residuals of others.
             return not each.is_outside, each.is_outside and each.statistic == "residual", -each.score
 
         first: dict[str, ColumnOfDataset] = {}
@@ -155,9 +155,9 @@ def _deviation(sample: Floats) -> Floats:
 
 
 def _take_logarithms(samples: Sequence[Floats]) -> list[Floats]:
-    """Put positive columns on the scale, plain or logarithmic, on which all rows are the likelier normal (Box and Cox).
+    """Take logarithms of positive columns if that makes all rows more normal (Box and Cox).
 
-    The means of a skewed column would be as skewed: among populations of countries no small one is far from the others.
+    Means of a skewed column would be skewed too: among populations of countries no small one is far from the others.
     """
     rows = np.concatenate(samples)
     is_positive = (rows > 0).all(0)
@@ -168,9 +168,9 @@ def _take_logarithms(samples: Sequence[Floats]) -> list[Floats]:
 
 
 def _compute_residuals(samples: Sequence[Floats]) -> list[Floats]:
-    """Give what the other columns do not predict of each, in deviations within datasets.
+    """Return the part of each column that the others do not predict, in deviations within datasets.
 
-    The coefficients, of all datasets, come from the inverse of the correlations, with a ridge of columns per row.
+    The coefficients, common to all datasets, come from the inverse of the correlations, with a ridge of columns / rows.
     """
     sizes = [len(sample) for sample in samples]
     rows = np.concatenate([sample - sample.mean(0) for sample in samples])
@@ -183,7 +183,7 @@ def _compute_residuals(samples: Sequence[Floats]) -> list[Floats]:
 
 
 def _rank(sample: Floats) -> Floats:
-    """Give ranks of each column, centred and of length 1; 0 where all are tied."""
+    """Return the ranks of each column, centred and scaled to length 1; 0 if all are tied."""
     ranks = rankdata(sample, axis=0)
     ranks -= ranks.mean(0)
     length = np.linalg.norm(ranks, axis=0)
@@ -191,13 +191,13 @@ def _rank(sample: Floats) -> Floats:
 
 
 def _correlate(sample: Floats, pairs: Numbers) -> Floats:
-    """Give the rank correlation of each pair of columns."""
+    """Return the rank correlation of each pair of columns."""
     ranks = _rank(sample)
     return np.asarray(np.einsum("np,np->p", ranks[:, pairs[0]], ranks[:, pairs[1]]))
 
 
 def _choose_pairs(samples: Sequence[Floats]) -> Numbers:
-    """Choose pairs of columns, of shape (2, n_pairs): all; or of many, each column and those most related to it."""
+    """Choose pairs of columns, of shape (2, n_pairs): all; or, if there are many, each column's closest relations."""
     n_columns = samples[0].shape[1]
     pairs = list(combinations(range(n_columns), 2))
     if n_columns * (n_columns - 1) // 2 > _MOST_PAIRS:
@@ -210,12 +210,12 @@ def _choose_pairs(samples: Sequence[Floats]) -> Numbers:
 
 
 def _take_log_deviations(deviations: Floats, least: Floats) -> Floats:
-    """Give logarithms of deviations, those of next to nothing alike."""
+    """Return logarithms of deviations, with a lower bound for those close to zero."""
     return np.asarray(np.log(np.square(deviations) + np.where(least > 0, least, 1.0)) / 2)
 
 
 def _scores(values: Floats) -> Floats:
-    """Give distances from the median in mean absolute deviations; 0 where all values are equal but for rounding."""
+    """Return distances from the median in mean absolute deviations; 0 if all values are equal up to rounding."""
     apart = values - np.median(values, axis=0)
     scale = np.abs(apart).mean(0)
     rounding = 1e-9 * np.abs(values).max(0)

@@ -1,4 +1,4 @@
-"""All pairs of datasets in blocks of pairs of the same two sizes, and the file that keeps what is done of them."""
+"""All pairs of datasets in blocks of pairs of the same two sizes, and the file that saves progress."""
 
 import math
 import os
@@ -19,34 +19,34 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.testing.permutations import compute_divergences
 from fewratio.testing.two_sample import two_sample_test
 
-# Rows of one side of a block: as many as an estimator with a kernel can hold all distances of. And their values: 8 MB.
+# Rows on one side of a block, so that a kernel estimator can hold all distances; and their values: 8 MB.
 _SIDE_ROWS = 2**9
 _SIDE_VALUES = 2**20
-# Arrays from this size on, in bytes, are written to a file that all processes of a machine map into their memory.
+# Arrays of this many bytes or more are written to a file that all processes of a machine map into memory.
 _MAPPED = 2**14
 _KIND = "checkpoint"
 
 
 class Block(NamedTuple):
-    """Numbers of the datasets on either side, all of one size per side; the same ones, or no common one."""
+    """Numbers of the datasets on each side, of one size per side; both sides are the same, or share none."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]
 
     def pairs(self) -> tuple[Numbers, Numbers]:
-        """Give the numbers of the datasets of each unordered pair."""
+        """Return the dataset numbers of each unordered pair."""
         a, b = self.places()
         return np.array(self.first)[a], np.array(self.second)[b]
 
     def places(self) -> tuple[Numbers, Numbers]:
-        """Give the pairs as places on either side."""
+        """Return the pairs as places on each side."""
         apart = np.ones((len(self.first), len(self.second)))
         a, b = np.nonzero(np.triu(apart, 1) if self.first == self.second else apart)
         return a, b
 
 
 def cut_into_blocks(sizes: Sequence[int], n_features: int, n_permutations: int) -> list[Block]:
-    """Cut the pairs of datasets into blocks, in an order that depends on nothing but the arguments.
+    """Cut the pairs of datasets into blocks, in an order that depends only on the arguments.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def cut_into_blocks(sizes: Sequence[int], n_features: int, n_permutations: int) 
         Number of rows of each dataset.
     n_features : int
     n_permutations : int
-        With permutations a block has fewer pairs, so that it does not take too long.
+        With permutations, a block has fewer pairs, so that it is not too slow.
     """
     of_size: dict[int, list[int]] = defaultdict(list)
     for number, size in enumerate(sizes):
@@ -75,9 +75,9 @@ class PairTest(NamedTuple):
     columns : sequence of slice
         Where the features of each column are.
     estimator : RatioEstimator or None
-        What a user gave; its divergence is one more statistic.
+        The user's estimator; its divergence is one more statistic.
     n_permutations, seed : int
-        What is drawn for a pair depends on the seed and on the numbers of its datasets only.
+        The permutations of a pair depend only on the seed and on the numbers of its datasets.
     """
 
     columns: Sequence[slice]
@@ -95,14 +95,14 @@ class PairTest(NamedTuple):
 
 
 class AllPairs(NamedTuple):
-    """What all blocks need beside the rows of all datasets.
+    """What all blocks need in addition to the rows of all datasets.
 
     Attributes
     ----------
     estimator : RatioEstimator
         Seeded, if it draws anything.
     starts : int ndarray of shape (n_datasets + 1,)
-        Where the rows of each dataset begin in the rows of all, and the end.
+        Where each dataset starts in the stacked rows, and where the last one ends.
     test : PairTest or None
     """
 
@@ -111,14 +111,14 @@ class AllPairs(NamedTuple):
     test: PairTest | None
 
     def compare(self, rows: Floats, block: Block) -> Floats:
-        """Give both divergences, and the p-value if there is a test, of each pair: shape (2 or 3, n_pairs)."""
+        """Return both divergences of each pair, and its p-value if there is a test: shape (2 or 3, n_pairs)."""
         is_square = block.first == block.second
         sides = [self._numbers(side) for side in ([block.first] if is_square else block)]
         rows, numbers = rows[np.concatenate(sides, axis=None)], np.arange(sum(side.size for side in sides))
         of_first = numbers[: sides[0].size].reshape(sides[0].shape)
         of_second = numbers[-sides[-1].size :].reshape(sides[-1].shape)
         a, b = block.places()
-        # One thread for all of it: several would wait for each other, and their number would change the last digits.
+        # One thread: several would wait for each other, and their number would change the last digits.
         with one_thread():
             found = compute_divergences(self.estimator, rows, of_first[a], of_second[b])
             if self.test is None:
@@ -127,7 +127,7 @@ class AllPairs(NamedTuple):
             return np.stack([*found, [self.test.p_value(*pair) for pair in pairs]])
 
     def _numbers(self, side: Sequence[int]) -> Numbers:
-        """Give the numbers of the rows of datasets of one size: shape (n_datasets, size)."""
+        """Return the row numbers of datasets of one size: shape (n_datasets, size)."""
         starts = self.starts[list(side)]
         numbers: Numbers = starts[:, None] + np.arange(self.starts[side[0] + 1] - starts[0])
         return numbers
@@ -138,12 +138,12 @@ def compare_blocks(pairs: AllPairs, rows: Floats, blocks: Sequence[Block], n_job
     if joblib.effective_n_jobs(n_jobs) == 1:
         yield from (pairs.compare(rows, block) for block in blocks)
         return
-    # The rows are an argument by themselves: joblib sends a large array to each worker once.
+    # The rows are a separate argument: joblib sends a large array to each worker only once.
     calls = (joblib.delayed(AllPairs.compare)(pairs, rows, block) for block in blocks)
     try:
         parallel = joblib.Parallel(n_jobs, return_as="generator", max_nbytes=_MAPPED)
     except ValueError:
-        # Ray's backend does not give results one by one. Many at a time: all workers wait for the last one.
+        # Ray's backend cannot yield results one by one. Use large batches: all workers wait for the last one.
         with joblib.Parallel(n_jobs, max_nbytes=_MAPPED) as parallel:
             while some := list(islice(calls, 16 * joblib.effective_n_jobs(n_jobs))):
                 yield from parallel(some)
@@ -152,14 +152,14 @@ def compare_blocks(pairs: AllPairs, rows: Floats, blocks: Sequence[Block], n_job
 
 
 class Checkpoint:
-    """Divergences and p-values of all pairs, as far as they are known, and the file that keeps them.
+    """Divergences and p-values of all pairs, as far as they are known, and the file they are saved to.
 
     Parameters
     ----------
     n_datasets : int
     with_p_values : bool
     path : path or None
-        Where they are kept; None for nowhere.
+        The file; None to save nothing.
 
     Attributes
     ----------
@@ -179,14 +179,14 @@ class Checkpoint:
         self._n_saved = -1
 
     def resume(self, fingerprint: str, probe: float) -> None:
-        """Read the file if it is there; if not, write it, which shows before the work that it can be written.
+        """Read the file if it exists; otherwise write it, to check before the work that this is possible.
 
         Parameters
         ----------
         fingerprint : str
-            Of data and settings; a file with another one belongs to another comparison.
+            Hash of data and settings; a file with another one belongs to another comparison.
         probe : float
-            The divergence of two of the datasets: parameters do not tell one learned model from another.
+            The divergence of two of the datasets: parameters alone do not distinguish learned models.
         """
         self._header = {"compare_all": fingerprint, "probe": probe}
         if self._path is None or not self._path.exists():

@@ -20,13 +20,13 @@ _NEAREST, _SHOWN, _MOST_ROWS = 3, 10, 2000
 
 
 def report_all_pairs(result: Any, command: str | None) -> page.Report:
-    """Say which datasets are like each other.
+    """Say which datasets are similar.
 
     Parameters
     ----------
     result : AllPairsResult
     command : str or None
-        What makes the report again; by default a call in Python.
+        The command that makes the report; by default a call in Python.
     """
     n = len(result.names)
     mean = (result.divergences + result.divergences.T) / 2
@@ -35,10 +35,10 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     facts = {
         "Datasets": f"{n}, so {write_count(n * (n - 1) // 2, 'pair')}",
         "Divergences": f"{apart.min():.2g} to {apart.max():.2g}, median {np.median(apart):.2g}",
-        "Most alike": _pair(result, mean, apart.min()),
+        "Most similar": _pair(result, mean, apart.min()),
         "Most different": _pair(result, mean, apart.max()),
     }
-    answer = f"Most alike are {facts['Most alike']}; most different are {facts['Most different']}."
+    answer = f"The most similar are {facts['Most similar']}; the most different are {facts['Most different']}."
     if result.adjusted_p_values is not None:
         different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
         facts["Test"] = f"{different} pairs differ (adjusted p-value at most {LEVEL})"
@@ -96,7 +96,7 @@ def _divergence(value: float) -> page.Number:
 
 
 def _pair(result: Any, mean: Floats, value: float) -> str:
-    """Name the first pair of this divergence."""
+    """Name the first pair with this divergence."""
     i, j = next((i, j) for i, j in np.argwhere(mean == value).tolist() if i != j)
     return f"{result.names[i]} and {result.names[j]} ({value:.2g})"
 
@@ -129,7 +129,7 @@ def _heat_map(result: Any, groups: list[Numbers]) -> Chart:
 def _heat(result: Any, order: Numbers) -> list[page.Block]:
     groups = _groups(order)
     about = (
-        "The divergence of each dataset (row) from each other one (column): 0 where they are alike. Similar datasets "
+        "The divergence of each dataset (row) from each other one (column): 0 if they do not differ. Similar datasets "
         "are side by side, in the order of a hierarchical clustering by average linkage. Divergences are "
         f"{OF_FITTED_ROWS}."
     )
@@ -147,7 +147,7 @@ def _name(result: Any, group: Numbers) -> str:
 
 
 def _block_means(matrix: Floats, starts: Numbers, sizes: Numbers) -> list[float]:
-    """Return means over blocks of pairs; those of a dataset with itself count only where a block has no other."""
+    """Return means over blocks of pairs; a dataset paired with itself counts only if the block has no other pair."""
     is_shared = len(starts) < len(matrix)
     matrix = matrix - np.diag(np.diag(matrix)) if is_shared else matrix
     n_pairs = np.outer(sizes, sizes) - np.diag(sizes) * is_shared

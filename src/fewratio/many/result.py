@@ -1,4 +1,4 @@
-"""What comparing all datasets gives: divergences, neighbours, and how unlike the others a new dataset is."""
+"""The result of comparing all datasets: divergences, neighbours, and how unlike the others a new dataset is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# Datasets that a notebook shows as a report.
+# Most datasets to show as a report in a notebook.
 _MOST_SHOWN = 1000
 
 
@@ -35,11 +35,11 @@ class AllPairsResult(Reported):
     divergences : ndarray of shape (n, n)
         The divergence of the row's dataset (numerator) from the column's; 0 on the diagonal.
     p_values : ndarray of shape (n, n) or None
-        The permutation p-value of each pair, whichever is first; 1 on the diagonal. None if not asked for.
+        The permutation p-value of each pair, in either order; 1 on the diagonal. None if not asked for.
     settings : dict
-        What `compare_all` was told.
+        The arguments of `compare_all`.
     new : tuple of str
-        Those of the datasets that are judged by the others.
+        Names of the new datasets, which are compared with the others.
     profiles : dict of str to Profiles
         For each new dataset, its columns and those of the datasets that are not new.
 
@@ -62,18 +62,18 @@ class AllPairsResult(Reported):
 
     @cached_property
     def nearest_divergences(self) -> Floats:
-        """The mean divergence of both directions of each dataset and the nearest other one that is not new."""
+        """The divergence of each dataset from the nearest other one that is not new, averaged over both directions."""
         distance = (self.divergences + self.divergences.T) / 2
         np.fill_diagonal(distance, np.inf)
         return np.asarray(distance[:, [name not in self.new for name in self.names]].min(1))
 
     @cached_property
     def novelty_scores(self) -> dict[str, Floats]:
-        """For each new dataset, how unlike the rest the others are, and last itself: the largest of three scores.
+        """For each new dataset, how unlike the rest each other one is, and last itself: the largest of three scores.
 
-        They are of the divergence from the nearest dataset, of the column that is farthest from those of the others
-        (its mean, its deviation, or what the other columns do not predict of it), and of the rank correlation of two
-        columns that is farthest; in mean absolute deviations from the median.
+        These score the divergence from the nearest dataset, the column that is farthest from the others (by its mean,
+        its deviation, or the part that other columns do not predict), and the rank correlation of two columns that is
+        farthest; in mean absolute deviations from the median.
         """
         is_known = [name not in self.new for name in self.names]
         nearest = dict(zip(self.names, self.nearest_divergences.tolist(), strict=True))
@@ -84,14 +84,14 @@ class AllPairsResult(Reported):
     def new_p_values(self) -> dict[str, float]:
         """The p-value of each new dataset: small if it is unlike all others.
 
-        It is the share of datasets, the new one included, that are at least as unlike the rest (`novelty_scores`). If
-        all were drawn alike, have equally many rows, and no model has learned from the others, it is at most t with a
-        chance of at most t. A p-value of 0.05 needs 19 datasets or more.
+        It is the share of datasets, including the new one, that are at least as unlike the rest (`novelty_scores`). If
+        all are exchangeable and equally large, and no model has learned from the others, a p-value of 0.05 or less
+        occurs at most 5 % of the time. A p-value of 0.05 needs 19 datasets or more.
         """
         return {name: float((scores >= scores[-1]).mean()) for name, scores in self.novelty_scores.items()}
 
     def new_columns(self, name: str) -> list[ColumnOfDataset]:
-        """Say how columns of a new dataset lie among those of the others; those outside their range first.
+        """Compare the columns of a new dataset with those of the others; those outside their range come first.
 
         Parameters
         ----------
@@ -101,15 +101,15 @@ class AllPairsResult(Reported):
         if name not in self.profiles:
             there = f"there are {quote_list(self.new)}" if self.new else "none was judged"
             raise ParameterError(
-                f"{name!r} is no new dataset; {there}. Name one that compare_all(..., new={{'name': table}}) was given."
+                f"{name!r} is not a new dataset; {there}. Name one that you passed to compare_all as new=."
             )
         return self.profiles[name].describe()
 
     @cached_property
     def adjusted_p_values(self) -> Floats | None:
-        """The p-values adjusted by Benjamini and Hochberg: those below q make a share of at most q false discoveries.
+        """The p-values adjusted by Benjamini and Hochberg: of those below q, at most a share q are false discoveries.
 
-        Pairs that share a dataset are not independent; the control under such dependence is not proved, but usual.
+        Pairs that share a dataset are not independent; control under such dependence is usual, but not proved.
         """
         if self.p_values is None:
             return None
@@ -133,11 +133,11 @@ class AllPairsResult(Reported):
             found = f"Farthest: {first}." if first.is_outside else "No column by itself is outside their range."
             return f"{name} is unlike all {others} (p = {p_value:.2g}). {found}"
         smallest = 1 / (1 + n_others)
-        few = f" They are too few to tell: no p-value can be below {smallest:.2g}." * (smallest > LEVEL)
+        few = f" There are too few to decide: no p-value can be below {smallest:.2g}." * (smallest > LEVEL)
         return f"Nothing shows that {name} is unlike the {others} (p = {p_value:.2g}).{few}"
 
     def nearest(self, name: str, k: int = 5) -> list[tuple[str, float]]:
-        """Give the datasets that differ least from one, the nearest first, with the mean divergence of both directions.
+        """Return the datasets that differ least from one, the nearest first, each with its mean divergence.
 
         Parameters
         ----------
@@ -151,26 +151,27 @@ class AllPairsResult(Reported):
             raise ParameterError(f"There is no dataset {name!r}; there are {quote_list(self.names)}. Name one of them.")
         place = list(self.names).index(name)
         distance = (self.divergences[place] + self.divergences[:, place]) / 2
-        # What is new is judged by the others alone.
+        # New datasets are compared only with the others.
         left_out = {*self.new, name} if name in self.new else {name}
         order = [i for i in np.argsort(distance, kind="stable").tolist() if self.names[i] not in left_out]
         return [(self.names[i], float(distance[i])) for i in order[:k]]
 
     def order(self) -> Numbers:
-        """Give the datasets' numbers in an order in which like ones are neighbours.
+        """Return the numbers of the datasets in an order in which similar ones are neighbours.
 
-        They are the leaves of hierarchical clustering by average linkage on the mean divergence of both directions.
+        It is the order of leaves in a hierarchical clustering by average linkage on the mean divergence of both
+        directions.
         """
         from scipy.cluster.hierarchy import leaves_list, linkage
 
-        # Row by row: of ten thousand datasets, each matrix of all pairs is 0.8 GB.
+        # Row by row: with ten thousand datasets, each matrix of all pairs has 0.8 GB.
         n, start = len(self.names), 0
         distance = np.empty(n * (n - 1) // 2)
         for i in range(n):
             row = distance[start : start + n - 1 - i]
             row[:] = (self.divergences[i, i + 1 :] + self.divergences[i + 1 :, i]) / 2
             start += len(row)
-        # An estimate may be negative, a distance may not; all are moved alike.
+        # An estimate may be negative, a distance may not; shift all by the same amount.
         distance -= distance.min()
         return np.asarray(leaves_list(linkage(distance, "average")), dtype=np.intp)
 
@@ -183,7 +184,7 @@ class AllPairsResult(Reported):
         return known | judged | {"order": self.order().tolist()}
 
     def plot(self) -> "Picture":
-        """Draw the divergences as a heat map, like datasets side by side.
+        """Draw the divergences as a heat map, with similar datasets side by side.
 
         Returns
         -------
@@ -200,7 +201,7 @@ class AllPairsResult(Reported):
         return report_all_pairs(self, command)
 
     def _repr_html_(self) -> str | None:
-        # Clustering many takes long, and nobody has asked for it.
+        # Clustering many is slow, and nobody has asked for it.
         return super()._repr_html_() if len(self.names) <= _MOST_SHOWN else None
 
     def __repr__(self) -> str:

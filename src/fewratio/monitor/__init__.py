@@ -1,4 +1,4 @@
-"""Rows that come day by day, and whether they are still like a reference."""
+"""Watch new rows day by day, and see whether they are still like a reference."""
 
 from fewratio.lazy import attach
 

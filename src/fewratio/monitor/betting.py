@@ -10,29 +10,29 @@ from scipy.special import ndtri
 from fewratio.core.arrays import log_sum
 from fewratio.core.shapes import Floats
 
-# Bets on the normal scores of ranks: their mean is this instead of 0, or their deviation instead of 1.
+# Bets on the normal scores of ranks: that their mean is one of these instead of 0, or their deviation instead of 1.
 SHIFTS = np.array([-2.0, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 2.0])
 SPREADS = np.array([0.5, 0.7, 1.4, 2.0])
 _SHIFT_COSTS, _SPREAD_COSTS, _SPREAD_GAINS = SHIFTS**2 / 2, -np.log(SPREADS), SPREADS**-2 - 1
-# Bets on a score of two values: the logarithm of its odds has moved by so much.
+# Bets on a score of two values: that its log odds have moved by this much.
 _ODDS = np.array([-4.0, -2.0, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0])
 _ODDS_RATIOS = np.expm1(_ODDS)
-# The last bet is on the cells of ranks (two, if a score has two values) in which those of about the last thirty rows
-# were, as if three had been spread evenly before.
+# The last bet is on the cells (two, if a score has two values) that held the ranks of about the last thirty rows, after
+# three evenly spread prior rows.
 _CELLS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 1])
 _WIDTHS, _EVENLY, _KEPT = np.diff(_CELLS), 3.0, 0.97
 _N_BETS = len(SHIFTS) + len(SPREADS) + 1
 # A bet that starts at row n has about the share 8 / (n (8 + log n)^2): best for a change after exp(8) = 3,000 rows.
 _CALM = 8.0
-# The logarithm of no wealth, finite for files.
+# The logarithm of zero wealth; finite, so that files can hold it.
 NOTHING = -1e300
 _LEAST_RANK = 1e-15
-# The logarithm of what a bet must have won to say what has changed.
+# The logarithm of what a bet must have won before it names a change.
 _CLEAR = np.log(10)
 
 
 def share_of_start(n: NDArray[np.int64]) -> Floats:
-    """Give the logarithm of the share that is bet from the n-th row on, counting from 0; all shares sum to 1."""
+    """Return the logarithm of the share that is bet from row n on, counting from 0; all shares sum to 1."""
     return np.log(_unused(n) - _unused(n + 1))
 
 
@@ -41,7 +41,7 @@ def _unused(n: NDArray[np.int64]) -> Floats:
 
 
 def _within(ranks: Floats) -> Floats:
-    """Keep ranks from 0 and 1, which rounding could make of them."""
+    """Keep rounding from turning ranks into 0 or 1."""
     return np.minimum(np.maximum(ranks, _LEAST_RANK), 1 - _LEAST_RANK)
 
 
@@ -55,9 +55,9 @@ class RankBets:
     Parameters
     ----------
     counts : ndarray of shape (n_scores, n_bins)
-        How many rows that are known before have a score in each bin.
+        How many known rows have a score in each bin.
     n_ones : ndarray of shape (n_scores,)
-        How many of them have the larger of two values, as is expected from other rows; -1 for any other score.
+        How many of them are expected to have the larger of two values; -1 for any other score.
     """
 
     # The arrays that change.
@@ -69,11 +69,11 @@ class RankBets:
         self.in_cells = np.zeros((len(counts), len(_WIDTHS)))
         # Logarithms, by score and bet.
         self.wealth = np.full((len(counts), _N_BETS), NOTHING)
-        # The logarithm of the wealth by each score, with what is not bet yet.
+        # The logarithm of the wealth from each score, including what is not bet yet.
         self.evidence = np.zeros(len(counts))
 
     def restart(self, scores: NDArray[np.intp], counts: NDArray[np.int64]) -> None:
-        """Begin again with other scores in the place of some."""
+        """Replace some scores by new ones, and start their bets again."""
         self.counts[scores], self.n_bet[scores], self.evidence[scores] = counts, 0, 0
         self.in_cells[scores], self.wealth[scores] = 0, NOTHING
 
@@ -85,7 +85,7 @@ class RankBets:
         bins : ndarray of shape (n_rows, n_scores)
             The bin of each row by each score; -1 where it has none.
         ties : ndarray of shape (n_rows, n_scores)
-            Random numbers between 0 and 1, by which ties are broken.
+            Random numbers between 0 and 1, to break ties.
 
         Returns
         -------
@@ -111,11 +111,11 @@ class RankBets:
         gains[:, is_two, :-1] = odds
         gains[~has] = 0
         gains = gains.cumsum(0)
-        # What was put in before a row wins with it, so it counts by what all rows before have won already.
+        # Stakes from before a row win with it, so each is counted relative to the gains of all rows before it.
         n_bet = self.n_bet + has.cumsum(0)
         put_in = np.where(has, share_of_start(n_bet - has) - np.log(_N_BETS), NOTHING)[..., None].repeat(_N_BETS, 2)
         put_in[1:] -= gains[:-1]
-        # Sums of parts of the largest: a part too small for a float counts as nothing, which is never too much.
+        # Sums relative to the largest: a part too small for a float counts as zero, which never overstates the sum.
         largest = np.maximum(put_in.max(0), self.wealth)
         wealth = _log(np.exp(self.wealth - largest) + np.exp(put_in - largest).cumsum(0)) + largest + gains
         self.wealth, self.n_bet = wealth[-1], n_bet[-1]
@@ -127,11 +127,11 @@ class RankBets:
     def _bet_on_cells(
         self, ranks: Floats, n_known: NDArray[np.int64], has: NDArray[np.bool_]
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Bet on each row that its rank is where those of the last rows were; give the logarithms of what is won.
+        """Bet that each rank is where the ranks of the last rows were; return the logarithms of the gains.
 
-        Give also which ranks are those of the larger of two values: if k of n known rows have it, these are above
-        1 - (k + 1) / (n + 1). A bet may know ranks alone, so k is what was expected at the start, and the ranks that
-        were above this limit since.
+        Also return which ranks belong to the larger of two values: if k of n known rows have it, those above
+        1 - (k + 1) / (n + 1). A bet may use only ranks, so k is the number expected at the start, plus the ranks that
+        have been above this limit since.
         """
         gains, upper, scores = np.empty(ranks.shape), np.empty(ranks.shape), np.arange(ranks.shape[1])
         is_two, is_upper = self.n_ones >= 0, np.empty(ranks.shape, dtype=np.bool_)
@@ -149,15 +149,15 @@ class RankBets:
         return gains, upper, is_upper
 
     def describe(self, score: int) -> str:
-        """Say what bet on a score has won: higher, lower, spread more, spread less, or, if none of these, otherwise."""
+        """Say which bet on a score has won: higher, lower, spread more, spread less, or distributed differently."""
         best = int(self.wealth[score, :-1].argmax())
         if self.wealth[score, best] < _CLEAR:
-            return "distributed otherwise"
+            return "distributed differently"
         if best < len(SHIFTS):
             return "higher" if SHIFTS[best] > 0 else "lower"
         return "spread more" if SPREADS[best - len(SHIFTS)] > 1 else "spread less"
 
     def is_higher(self, score: int) -> bool:
-        """Whether a score of two values has the larger one more often in the last rows than in all."""
+        """Return whether a score of two values has the larger one more often in the last rows than in all."""
         last, known = self.in_cells[score], self.counts[score].sum()
         return bool(last[1] / last.sum() > self.n_ones[score] / known)

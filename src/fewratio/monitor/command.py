@@ -23,7 +23,7 @@ def monitor(
     rebase: bool,
     fail_if: str | None,
 ) -> None:
-    """Watch batches of rows, and alarm once they are not like a reference any more.
+    """Watch batches of rows, and raise an alarm once they are no longer like a reference.
 
     With --state the next call resumes where the last one ended: give the same options, and the new files or all of
     them. A file of the same name and content is counted once.
@@ -83,7 +83,7 @@ def monitor(
 
 
 def _make_mark(path: Path) -> str | None:
-    """Make what a file is known by: its name and content; None for what cannot be read twice."""
+    """Return a mark that identifies a file by its name and content; None if it cannot be read twice."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -106,7 +106,7 @@ def _alone(path: Path | None) -> Iterator[None]:
 
 
 def _lock_folder(path: Path) -> int:
-    """Lock the folder of a file until what is returned is closed, where the file system can."""
+    """Lock the folder of a file, if the file system can, until the returned descriptor is closed."""
     import fcntl
 
     folder = os.open(path.resolve().parent, os.O_RDONLY)
@@ -116,7 +116,7 @@ def _lock_folder(path: Path) -> int:
 
 
 def _lock_file(path: Path) -> int:
-    """Lock a file beside another until what is returned is closed. Windows cannot lock folders."""
+    """Lock a file beside another until the returned descriptor is closed. Windows cannot lock folders."""
     msvcrt: Any = import_module("msvcrt")
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT)
     while True:

@@ -1,4 +1,4 @@
-"""Scores that are learned from the last rows of a stream, each used only on rows that come later."""
+"""Scores learned from the last rows of a stream, each used only on later rows."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,15 +11,15 @@ from fewratio.estimators import samples as inputs
 from fewratio.monitor.betting import NOTHING, share_of_start
 from fewratio.monitor.scores import Quadratic, learn_scores, measure_distance, round_scores, sum_products
 
-# Scores are learned from so many last rows, whenever as many have come, and each is used for three times as many.
+# Rows per window that scores are learned from, and for how many windows each score is then used.
 WINDOWS, _LIVES = (32, 128), 3
 _KINDS = "shift", "covariance"
-# With more features a covariance for each score would fill the file.
+# With more features, the covariances of the scores would fill the file.
 _MOST_SQUARED = 100
 
 
 class Slot(NamedTuple):
-    """A place for a score: which window, which of those in use, and what kind of score."""
+    """A place for a score: its window length, its number among those in use, and its kind."""
 
     window: int
     life: int
@@ -27,14 +27,14 @@ class Slot(NamedTuple):
 
 
 class LearnedScores:
-    """The scores in use, and what the next ones will be learned from.
+    """The scores in use, and the rows from which the next ones will be learned.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
         Rows of the reference that are not ranked.
     estimator : RatioEstimator or None
-        Gives a further kind of score.
+        Adds another kind of score.
     used : ndarray of int
         The features that the estimator sees.
     n_recent : int
@@ -53,9 +53,9 @@ class LearnedScores:
         self._share = -np.log(len(WINDOWS) * len(kinds))
         self._products = sum_products(self._scale(rows))
         self._distance = measure_distance(self._products)
-        # The n-th row is in place n, counting round and round.
+        # A ring buffer of rows.
         self._recent = np.zeros((max(n_recent, *WINDOWS), d))
-        # By slot: after how many windows it was learned, and from which rows.
+        # For each slot, after how many windows it was learned, and from which rows.
         self._epochs = np.zeros(len(self._slots), dtype=np.int64)
         self._square = np.zeros((len(self._slots), d if d <= _MOST_SQUARED else 0, d))
         self._linear = np.zeros((len(self._slots), d))
@@ -69,20 +69,20 @@ class LearnedScores:
         return (rows - self._mean) / self._unit
 
     def list_recent(self, n_rows: int, n: int | None = None) -> Floats:
-        """List the last n rows after which there were so many, by default all that are kept."""
+        """Return the last n rows up to row `n_rows`, by default all that are kept."""
         n = min(n_rows, len(self._recent)) if n is None else n
         return self._recent[np.arange(n_rows - n, n_rows) % len(self._recent)]
 
     def weigh(self) -> Floats:
-        """Give the logarithms of the weights of the slots; those of all scores ever learned sum to 1."""
+        """Return the logarithms of the weights of the slots; the weights of all scores ever learned sum to 1."""
         return np.where(self._epochs > 0, self._share + share_of_start(np.maximum(self._epochs, 1) - 1), NOTHING)
 
     def measure_distance(self, rows: Floats) -> Floats:
-        """Give the distances of rows from those of the reference."""
+        """Return the distances of rows from the reference."""
         return round_scores(self._distance(self._scale(rows)))
 
     def find_farthest(self, rows: Floats) -> Any:
-        """Give the feature of each row that is most deviations away from the reference."""
+        """Return the feature in which each row is most deviations away from the reference."""
         return np.abs(self._scale(rows)).argmax(1)
 
     def score(self, rows: Floats, slots: Any = None) -> Floats:
@@ -106,8 +106,8 @@ class LearnedScores:
     def score_recent(self, slot: int, known: Floats, n_rows: int) -> list[tuple[Floats, Floats]]:
         """Score the last rows, and known ones to compare with, in two parts: up to where a slot was learned, and later.
 
-        The first part is scored by what the second teaches: by the slot, the rows that it was learned from would be
-        more like the last ones than others are.
+        The first part is scored by a score learned from the second: the slot itself would favour the rows that it was
+        learned from.
         """
         recent, kind = self.list_recent(n_rows), self._slots[slot].kind
         end = len(recent) - (n_rows - int(self._epochs[slot]) * self._slots[slot].window)
@@ -121,12 +121,12 @@ class LearnedScores:
         return [(past[0], past[1]), (self.score(known, [slot])[:, 0], self.score(later, [slot])[:, 0])]
 
     def keep(self, rows: Floats, n_rows: int) -> None:
-        """Keep rows, after which there were so many."""
+        """Keep rows, the last of which is row `n_rows`."""
         self._products += sum_products(self._scale(rows))
         self._recent[np.arange(n_rows - len(rows), n_rows) % len(self._recent)] = rows
 
     def learn(self, n_rows: int) -> Iterator[tuple[list[int], Floats]]:
-        """Learn from the last rows; give new slots, and the rows to place their bins."""
+        """Learn from the last rows; yield new slots, and the rows that set their bins."""
         due = [n for n in WINDOWS if n_rows % n == 0]
         for n in due:
             window, epoch = self.list_recent(n_rows, n), n_rows // n

@@ -1,4 +1,4 @@
-"""A monitor of rows that come in batches: may be looked at after each, for ever, at one chance of a false alarm."""
+"""A monitor for batches of rows: look after each batch, forever, with one bounded chance of a false alarm."""
 
 import hashlib
 import json
@@ -31,30 +31,31 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
 
 _LEAST_ROWS = 10
-# The part of the reference that scores are learned from: a fifth, at least 20 rows or half of it. The others rank.
+# Scores are learned from one part in this many of the reference, but at least so many rows or half of it. The other
+# rows are for ranking.
 _LEARNED_PART, _LEAST_LEARNED = 5, 20
-# What is bet on columns, on the distance from the reference, and on scores that are learned from the last rows.
+# Shares bet on columns, on the distance from the reference, and on scores learned from the last rows.
 _SHARES = {"columns": 0.7, "distance": 0.1, "learned": 0.2}
 # The share of a column's stake that is bet on its values; the rest is bet on how often it is missing.
 _VALUE = 0.8
-# Cells of the reference that are kept to rank by learned scores, and of the last rows, to find where a change began.
+# Most cells kept of the reference, to rank by learned scores, and of the last rows, to find where a change began.
 _MOST_CELLS = 100_000
-# Points of the picture, batches and names of batches that are remembered, rows that are shown.
+# Most points of the picture, batches and marks to remember, and rows to show.
 _MOST_POINTS, _MOST_BATCHES, _MOST_MARKS, _SHOWN = 1000, 100, 10_000, 5
-# So many of the shorter windows after an alarm are listened to for where the change began.
+# Shorter windows after an alarm that are used to find where the change began.
 _LISTENS = 5
-# A column speaks for a change if chance alone would give it this evidence in one of ten such monitors.
+# A column is evidence of a change if chance alone would produce as much in at most one of ten such monitors.
 _SPEAKS = math.log(10)
 
 
 class DriftMonitor(Stored):
-    """Watch rows that come in batches, and alarm once they are not like a reference any more.
+    """Watch batches of rows, and raise an alarm once they are no longer like a reference.
 
     If the rows of the reference and all later ones are exchangeable (drawn independently from one distribution, for
     instance), the chance of any alarm, ever, is at most `level`: you may look after every batch, and batches may be of
-    any size. Ranks of new rows among all rows before them are bet on; the evidence is what the bets have won
-    (`docs/how/monitor.md` has the proof). Rows that depend on each other, such as readings of one machine within an
-    hour, are not exchangeable: name what they share in `groups`, or give means.
+    any size. The monitor bets on the rank of each new row among all rows before it; the evidence is what the bets have
+    won (`docs/how/monitor.md` has the proof). Rows that depend on each other, such as readings of one machine within an
+    hour, are not exchangeable: name the column they share in `groups`, or pass means.
 
     Parameters
     ----------
@@ -63,23 +64,23 @@ class DriftMonitor(Stored):
     level : float, default=0.01
         The chance of a false alarm.
     estimator : RatioEstimator, optional
-        Bets on a further score: its ratio of the last rows to the reference, such as that of a model that has learned
-        from related datasets (`load_model`).
+        Adds bets on another score: its ratio of the last rows to the reference. Pass a model that has learned from
+        related datasets (`load_model`), for instance.
     random_state : int, numpy Generator or None, default=0
         Breaks ties, and draws the rows of the reference that scores are learned from.
     groups : str, optional
-        A column that says which rows belong together. Whole groups must be exchangeable, and come in one batch; the
-        mean of each is what is watched.
+        A column that says which rows belong together. Groups must be exchangeable, and each must arrive in one batch;
+        their means are watched.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`
-        (`fewratio.ColumnOptions`). Dates are left out unless `keep` names them: later rows have later ones.
+        (`fewratio.ColumnOptions`). Dates are left out unless `keep` names them: later rows have later dates.
 
     Attributes
     ----------
     state : MonitorState
         What `update` returned last.
     marks : list of str
-        The marks of batches, the last 10,000 that had one.
+        The marks of the last 10,000 batches that had one.
 
     Examples
     --------
@@ -132,12 +133,12 @@ class DriftMonitor(Stored):
         known = average(np.asarray(table.numbers), units)
         if len(known) < _LEAST_ROWS:
             found = f"reference has {write_count(len(known), 'row' if groups is None else 'group')}"
-            raise InputError(f"{found}; a monitor needs {_LEAST_ROWS} or more. Give more of them.")
+            raise InputError(f"{found}; a monitor needs {_LEAST_ROWS} or more. Pass a longer one.")
         drawn = row_order(known)[rng.permutation(len(known))]
         n_learned = max(len(known) // _LEARNED_PART, min(_LEAST_LEARNED, len(known) // 2))
         is_learned = np.isin(np.arange(len(known)) if units is None else units, drawn[:n_learned])
         self.encoding = complete(encoding, watched, np.flatnonzero(is_learned), reader.has_sources)
-        # A model sees the features that it knows.
+        # A model uses only the features that it knows.
         self._used = [not reader.has_sources or name in encoding.features for name in self.encoding.features]
         known = self._read(raw)
         ranked = known[drawn[n_learned:]]
@@ -153,7 +154,7 @@ class DriftMonitor(Stored):
         self._n_rows, self._largest = 0, 0.0
         self._alarm_row: int | None = None
         self._since: Since | None = None
-        # Every so many rows the evidence is remembered.
+        # Remember the evidence every `_step` rows.
         self._step, self._history = 1, np.zeros((0, 2))
         self._batches: list[Batch] = []
         self.marks: list[str] = []
@@ -166,13 +167,13 @@ class DriftMonitor(Stored):
         for name, value in own.items():
             if given[name] != value:
                 found = f"{name_parameter(name)} is {given[name]!r}, but the monitor was made with {value!r}"
-                raise ParameterError(f"{found}; it stays as it is. Give the same, or begin again (`--rebase`).")
+                raise ParameterError(f"{found}; it cannot change. Pass the same value, or start again (`--rebase`).")
         if _digest(self._read(reference, "reference")) != self._reference:
-            found = "reference has other rows than that which the monitor was made with"
-            raise ParameterError(f"{found}; ranks need the same. Give that one, or begin again (`--rebase`).")
+            found = "reference has other rows than the one the monitor was made with"
+            raise ParameterError(f"{found}; ranks need the same rows. Pass that one, or start again (`--rebase`).")
 
     def _prepare(self, learned: Floats) -> None:
-        """Make what follows from the columns and from the rows of the reference that scores are learned from."""
+        """Set what follows from the columns and from the part of the reference that scores are learned from."""
         self._features = list_features(self.encoding)
         self._missing = [each.missing for each in self._features]
         self._is_value = np.array([each.kind == "value" for each in self._features])
@@ -192,7 +193,7 @@ class DriftMonitor(Stored):
         self._weigh()
 
     def _read(self, X: Any, name: str = "batch") -> Floats:
-        """Give the features of rows, or of whole groups of them."""
+        """Return the features of rows, or the means of groups of rows."""
         raw = as_raw(X, name).hold_in_memory()
         units = find_units(raw, self._groups)
         watched = raw if self._groups is None else raw.drop([self._groups])
@@ -207,25 +208,25 @@ class DriftMonitor(Stored):
         return np.concatenate([columns, self._learner.measure_distance(rows)[:, None]], axis=1)
 
     def update(self, batch: Any, name: str | None = None, mark: str | None = None) -> MonitorState:
-        """Bet on the rows of a batch, in their order, and say what is known now.
+        """Bet on the rows of a batch, in their order, and return the new state.
 
-        A column that the reference does not have is left out; one that is not there any more, or holds values of
-        another kind, counts as missing in all rows. Both are warned of.
+        A column that the reference does not have is left out; one that has disappeared, or holds values of another
+        kind, counts as missing in all rows. You are warned of both.
 
         Parameters
         ----------
         batch : array-like of shape (n, n_columns)
             One row or more. How rows are divided into batches does not change the evidence.
         name : str, optional
-            What answers call the batch; by default its number.
+            Name of the batch in answers; by default its number.
         mark : str, optional
-            What `marks` will have for the batch, by which to know that it was counted.
+            An identifier to add to `marks`, which shows that the batch was counted.
         """
         rows = self._read(batch, name or "batch")
         self.marks = [*self.marks, *([] if mark is None else [mark])][-_MOST_MARKS:]
         first, ranks = self._n_rows, []
         while rows[self._n_rows - first :].size:
-            # Up to where the next scores are learned.
+            # Stop where the next scores are learned.
             start = self._n_rows - first
             some = rows[start : start + WINDOWS[0] - self._n_rows % WINDOWS[0]]
             ranks.append(self._bet(some))
@@ -233,7 +234,7 @@ class DriftMonitor(Stored):
         return self.state
 
     def _bet(self, rows: Floats) -> Floats:
-        """Bet on rows up to which no score changes, then learn from them; give their ranks by distance."""
+        """Bet on rows during which no score changes, then learn from them; return their ranks by distance."""
         bins = find_bins(self._edges, self._score(rows))
         if self._ties is None:
             self._ties = np.random.Generator(np.random.PCG64(self._seed).advance(self._n_rows * bins.shape[1]))
@@ -267,7 +268,7 @@ class DriftMonitor(Stored):
         self._all_weights = np.concatenate([self._weights, math.log(_SHARES["learned"]) + self._learner.weigh()])
 
     def _remember(self, name: str | None, first: int, rows: Floats, ranks: Floats) -> None:
-        """Keep what is said of a batch."""
+        """Keep the summary of a batch."""
         number = self._batches[-1].number + 1 if self._batches else 1
         evidence = as_number(float((self._bets.evidence + self._all_weights).max()))
         self._batches = [*self._batches, Batch(name or f"batch {number}", number, first, evidence)][-_MOST_BATCHES:]
@@ -303,7 +304,7 @@ class DriftMonitor(Stored):
         )  # fmt: skip
 
     def _find_start(self, score: int, alarm_row: int) -> Since:
-        """Find where the change began that a score shows."""
+        """Find where the change in a score began."""
         known, recent = self._calibration, self._learner.list_recent(self._n_rows)
         pairs = (
             [(self._score_fixed(known).T[score], self._score_fixed(recent).T[score])]
@@ -318,10 +319,10 @@ class DriftMonitor(Stored):
             draw = np.random.default_rng(self._seed).random
             ranks = [rank_among(values, known[~np.isnan(known)], draw(len(values))) for known, values in pairs]
             likelihood = compare_normals(np.concatenate(ranks)[has])
-        # A change began at the alarm or before; one that goes on changes the rows after it, too.
+        # The change began at the alarm or before; if it persists, the rows after the alarm show it too.
         n_starts = max(int(numbers.searchsorted(alarm_row, "right")), 1)
         row, low, high = numbers[list(find_start(likelihood[:n_starts]))].tolist()
-        # What began before the rows that are kept may have begun at any moment.
+        # A change that began before the first row kept may have begun at any time before it.
         return Since(row, low if low > numbers[0] else 0, high)
 
     def plot(self) -> "Picture":
@@ -334,14 +335,14 @@ class DriftMonitor(Stored):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], estimator: Any = None) -> Self:
-        """Read what `save` wrote, to go on with the next batch. Nothing in the file is executed.
+        """Read what `save` wrote, to continue with the next batch. Nothing in the file is executed.
 
         Parameters
         ----------
         path : path
             The file.
         estimator : RatioEstimator, optional
-            The same as at the start, if there was one: files do not hold it.
+            The same estimator as at the start, if there was one: the file does not contain it.
         """
         return cls._of_file(path, *read_tensors(path, cls._kind, finite=True), estimator=estimator)
 

@@ -10,18 +10,18 @@ from fewratio.charts.style import FIRST, OUTLIER
 from fewratio.core.wording import write_count
 from fewratio.report import page
 
-# Below this share of the stake the picture does not look.
+# The picture does not show evidence below this share of the stake.
 _LOWEST = 0.01
 
 
 def report_state(state: Any, command: str | None) -> page.Report:
-    """Say whether there is an alarm, since when, and by which columns.
+    """Say whether there is an alarm, since when, and which columns caused it.
 
     Parameters
     ----------
     state : MonitorState
     command : str or None
-        What makes the report again; by default a call in Python.
+        The command that makes the report; by default a call in Python.
     """
     level = state.settings["level"]
     facts = {
@@ -32,7 +32,7 @@ def report_state(state: Any, command: str | None) -> page.Report:
     }
     evidence = "what bets on this column alone have won; the alarm counts only its share of all columns"
     columns = page.Table(
-        "Columns that speak for a change", ("column", "change", "evidence"),
+        "Columns with evidence of a change", ("column", "change", "evidence"),
         [[each.column, each.change, each.evidence] for each in state.columns], False, f"Evidence: {evidence}.",
     )  # fmt: skip
     rows = page.Table(
@@ -51,9 +51,7 @@ def report_state(state: Any, command: str | None) -> page.Report:
     call = command or "monitor.to_html(path)"
     sections = [
         page.Section("Evidence over time", [page.Text(about), _draw(state)]),
-        page.Section(
-            "What changed", [columns] if state.columns else [page.Text("No column alone speaks for a change.")]
-        ),
+        page.Section("What changed", [columns] if state.columns else [page.Text("No single column shows a change.")]),
         page.Section("Rows and batches", [rows, batches]),
         page.Section("How this was made", page.describe_making(state.settings, call, "", ())),
     ]

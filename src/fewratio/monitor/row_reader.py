@@ -1,4 +1,4 @@
-"""Batches of a stream as features: what comes otherwise than the reference is missing, new or left out, and said so."""
+"""Encode batches of a stream: what does not match the reference is missing, new or left out, with a warning."""
 
 import warnings
 from dataclasses import replace
@@ -14,19 +14,19 @@ from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, check_features
 from fewratio.errors import FewRatioWarning, InputError
 
-# A category has a feature of its own if it has two rows of the part of the reference that is learned from, and 1 %.
+# Rows and share that a category needs, in the part of the reference that is learned from, to have its own feature.
 _LEAST_ROWS, _LEAST_SHARE = 2, 0.01
 
 
 class Feature(NamedTuple):
-    """What a feature says of a column.
+    """What a feature says about a column.
 
     Attributes
     ----------
     column : str
     kind : {"value", "category", "missing"}
     text : str
-        What is more or less often so, if it is not a value.
+        What may become more or less frequent, if the feature is not a value.
     missing : int
         The feature that says where the column is missing.
     """
@@ -38,18 +38,18 @@ class Feature(NamedTuple):
 
 
 def complete(encoding: Encoding, raw: RawTable, learned_from: NDArray[np.intp], has_sources: bool) -> Encoding:
-    """Let every column have a feature for missing values, and those of categories one for all that are not known.
+    """Add a feature for missing values to every column, and one for unknown categories to every categorical column.
 
     Parameters
     ----------
     encoding : Encoding
-        What is decided about the columns.
+        The decisions about the columns.
     raw : RawTable
         The reference.
     learned_from : ndarray of int
-        Its rows that say which categories there are. (If all said so, no row of the reference could have another one.)
+        The rows that define the categories. (If all did, no row of the reference could have an unknown one.)
     has_sources : bool
-        Whether the categories are those of a model.
+        Whether a model defines the categories.
     """
     columns = []
     for column in encoding.columns:
@@ -89,13 +89,13 @@ def list_features(encoding: Encoding) -> list[Feature]:
 
 
 def read_features(encoding: Encoding, raw: RawTable) -> Floats:
-    """Encode a batch. A column that is not there, or holds what it cannot hold, is missing in all rows."""
+    """Encode a batch. A column that is absent, or holds values of the wrong kind, counts as missing in all rows."""
     if not raw.is_named or not encoding.is_named:
         check_features(raw.name, len(raw.labels), "the reference", len(encoding.columns))
         raw = raw.name_by_position([column.name for column in encoding.columns])
     known = {column.name for column in encoding.columns}
     if new := [label for label in raw.labels if label not in known]:
-        _warn(f"{raw.name} has columns that the reference has not ({quote_list(new)}): they are left out.")
+        _warn(f"{raw.name} has columns that the reference does not have ({quote_list(new)}): they are left out.")
     result = np.zeros((raw.n_rows, encoding.n_features))
     columns = encoding.used
     if raw.array is not None and not np.isinf(raw.array).any():
@@ -124,7 +124,7 @@ def read_features(encoding: Encoding, raw: RawTable) -> Floats:
 
 
 def find_units(raw: RawTable, groups: str | None) -> NDArray[np.intp] | None:
-    """Give the number of each row's group, in the order in which they first appear; None if rows are not grouped."""
+    """Return the group number of each row, in order of first appearance; None if rows are not grouped."""
     if groups is None:
         return None
     raw.check_has([groups])
@@ -137,7 +137,7 @@ def find_units(raw: RawTable, groups: str | None) -> NDArray[np.intp] | None:
 
 
 def average(rows: Floats, units: NDArray[np.intp] | None) -> Floats:
-    """Give the means of whole groups of rows, or the rows themselves."""
+    """Return the means of groups of rows, or the rows themselves."""
     if units is None:
         return rows
     means = np.zeros((units.max() + 1, rows.shape[1]))

@@ -1,4 +1,4 @@
-"""Scores of rows: functions that are fixed before the rows that they rank are seen, in bins that are fixed too."""
+"""Scores of rows, in bins: both are fixed before the rows to rank are seen."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from fewratio.core.shapes import Floats
 
-# Values of a sample that are edges, points interpolated between few, and edges beyond it, in widths of the sample.
+# The most values of a sample to use as edges, points to interpolate between few, and edges beyond it, in its widths.
 _MOST_VALUES, _POINTS = 80, 40
 _BEYOND = np.array([0.05, 0.1, 0.2, 0.4, 1.0, 3.0, 10.0, 100.0])
 # Scores are of the order of 1. Sums of products have an error far below the last of these decimals.
@@ -18,7 +18,7 @@ N_BINS = 2 * N_EDGES + 1
 
 
 def make_edges(values: Floats) -> Floats:
-    """Make the edges of bins from a sample; every edge is a bin by itself, so that repeated values are not mixed."""
+    """Make the edges of bins from a sample; every edge is a separate bin, so that repeated values are not mixed."""
     known = np.unique(values[np.isfinite(values)])
     if not len(known):
         known = np.zeros(1)
@@ -32,7 +32,7 @@ def make_edges(values: Floats) -> Floats:
 
 def find_bins(edges: Floats, values: Floats) -> NDArray[np.intp]:
     """Find the bins of values, of shape (n_rows, n_scores), by the edges of each score; -1 for NaN."""
-    # Complex numbers sort by their real part, here that of a score, and then by the other: one search for all scores.
+    # Complex numbers sort by their real part (the score's number), then by the imaginary: one search for all scores.
     scores = np.arange(len(edges))
     limits, places = np.empty(edges.shape, np.complex128), np.empty(values.shape, np.complex128)
     limits.real, limits.imag = scores[:, None], edges
@@ -42,7 +42,7 @@ def find_bins(edges: Floats, values: Floats) -> NDArray[np.intp]:
 
 
 def round_scores(scores: Floats) -> Floats:
-    """Round scores, or the same row would have another one among other rows, and equal rows would not be ties."""
+    """Round scores, so that a row's score does not depend on the other rows, and equal rows are ties."""
     with np.errstate(over="ignore"):
         return np.round(scores, _DECIMALS).astype(np.float32).astype(np.float64)
 
@@ -58,16 +58,15 @@ def count_bins(edges: Floats, values: Floats) -> NDArray[np.int64]:
 
 
 def sum_products(rows: Floats) -> Floats:
-    """Sum the products of all columns of rows, of which a further one, the first, is 1."""
+    """Sum the products of all columns over the rows, after adding a first column of ones."""
     extended = np.column_stack([np.ones(len(rows)), rows])
     return extended.T @ extended
 
 
 def whiten(products: Floats) -> tuple[Floats, Floats]:
-    """Give the mean of rows, and what makes columns of deviations from it uncorrelated, from the right.
+    """Return the mean of rows, and the matrix (to multiply from the right) that makes centred columns uncorrelated.
 
-    The covariance is shrunk to that of uncorrelated columns of deviation 1, as if that had been seen in as many rows as
-    there are columns.
+    The covariance is shrunk towards the identity, as if that had been seen in as many rows as there are columns.
     """
     n, d, mean = products[0, 0], len(products) - 1, products[0, 1:] / products[0, 0]
     covariance = (products[1:, 1:] - n * np.outer(mean, mean) + d * np.eye(d)) / (n + d)
@@ -86,17 +85,17 @@ class Quadratic(NamedTuple):
 
 
 def measure_distance(known: Floats) -> Quadratic:
-    """Give the squared Mahalanobis distance, but for a constant, from rows of these sums of products."""
+    """Return the squared Mahalanobis distance, up to a constant, from rows with these sums of products."""
     mean, white = whiten(known)
     square = white @ white.T
     return Quadratic(square, -2 * square @ mean)
 
 
 def learn_scores(known: Floats, window: Floats) -> tuple[Quadratic, Quadratic]:
-    """Learn two scores that are high for rows like those of a window and low for those with these sums of products.
+    """Learn two scores that are high for rows like a window, and low for rows with the known sums of products.
 
-    The first is the log ratio of two normal densities of one covariance, the second that of two covariances, where the
-    window's is shrunk to the other as if that had been seen in twice as many rows as there are columns.
+    The first is the log ratio of two normal densities with a common covariance, the second with two covariances; the
+    window's is shrunk towards the other, as if that had been seen in twice as many rows as there are columns.
     """
     mean, white = whiten(known)
     rows = (window - mean) @ white

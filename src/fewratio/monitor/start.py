@@ -11,12 +11,12 @@ COVERED = 0.9
 
 
 def find_start(likelihood: Floats) -> tuple[int, int, int]:
-    """Find the likeliest first row of a change, and the first and last of the likeliest rows that hold 90 %.
+    """Find the likeliest first row of a change, and the first and last of the likeliest rows that make up 90 %.
 
     Parameters
     ----------
     likelihood : ndarray of shape (n,)
-        The logarithms of the likelihoods of all rows, which count as equally likely before.
+        The log likelihoods of all rows, which are equally likely a priori.
     """
     chance = np.exp(likelihood - likelihood.max())
     likeliest = np.argsort(-chance, kind="stable")
@@ -31,9 +31,9 @@ def _sum_from(values: NDArray[np.generic]) -> Floats:
 
 
 def compare_shares(values: Floats, known: Floats) -> Floats:
-    """Give the log likelihood of a change of the share of ones, from each row on, against none.
+    """Return the log likelihood ratio of a changed share of ones, from each row on, against no change.
 
-    The share that is known counts for the unknown one like one row.
+    The known share is a prior worth one row.
     """
     share = (known.sum() + 0.5) / (len(known) + 1)
     ones, n = _sum_from(values), np.arange(len(values), 0, -1)
@@ -42,19 +42,19 @@ def compare_shares(values: Floats, known: Floats) -> Floats:
 
 
 def rank_among(values: Floats, known: Floats, ties: Floats) -> Floats:
-    """Rank each of some values among those that are known, between 0 and 1; random numbers break ties."""
+    """Rank values among known ones, between 0 and 1; random numbers break ties."""
     known = np.sort(known)
     below, up_to = known.searchsorted(values), known.searchsorted(values, "right")
     return (below + ties * (up_to - below + 1)) / (len(known) + 1)
 
 
 def compare_normals(ranks: Floats) -> Floats:
-    """Give the log likelihood of a change of the mean and deviation of normal scores, from each row on, against none.
+    """Return the log likelihood ratio of a changed mean and deviation of normal scores, from each row on.
 
-    What is known, a mean of 0 and a deviation of 1, counts for the unknown ones like one row.
+    The known mean of 0 and deviation of 1 are a prior worth one row.
     """
     scores = ndtri(ranks)
     n, total, square = np.arange(len(ranks), 0, -1), _sum_from(scores), _sum_from(scores**2)
-    # A normal-gamma prior of one row: its evidence is a Student distribution's.
+    # With a normal-gamma prior worth one row, the evidence is a Student distribution.
     changed = gammaln(1 + n / 2) - (1 + n / 2) * np.log(1 + (square - total**2 / (n + 1)) / 2) - np.log(n + 1) / 2
     return changed + square / 2

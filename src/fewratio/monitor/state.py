@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# Logarithms of numbers that floats can hold.
+# The largest logarithm of a number that a float can hold.
 _LARGEST = 700.0
 
 
 class Since(NamedTuple):
-    """Where a change began: the likeliest row, counting from 0 over all batches, and a range that holds it in 90 %."""
+    """Where a change began: the likeliest row, counting from 0 over all batches, and a 90 % range."""
 
     row: int
     low: int
@@ -26,15 +26,15 @@ class Since(NamedTuple):
 
 
 class ColumnEvidence(NamedTuple):
-    """What speaks for a change of a column.
+    """The evidence for a change of a column.
 
     Attributes
     ----------
     column : str
     change : str
-        What became of it, such as "higher" or "missing more often".
+        How it changed, such as "higher" or "missing more often".
     evidence : float
-        What the bets on it alone have won; only what the number of columns leaves of it counts for the alarm.
+        What the bets on it alone have won; the alarm counts only its share of all columns.
     """
 
     column: str
@@ -51,7 +51,7 @@ class UnusualRow(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch: its name and number, that of its first row, and the evidence after it."""
+    """A batch: its name and number, the number of its first row, and the evidence after it."""
 
     name: str
     number: int
@@ -67,17 +67,17 @@ class MonitorState(Reported):
     ----------
     alarm : bool
         Whether the evidence has ever reached 1 / level. If the rows are exchangeable with those of the reference, this
-        happens with a chance of at most `level`, however many rows come and however often one looks.
+        happens with a chance of at most `level`, however many rows arrive and however often you look.
     alarm_row : int or None
-        The row, counting from 0 over all batches, at which it did.
+        The row, counting from 0 over all batches, at which it first did.
     evidence : float
         What bets against the reference have won by now, from a stake of 1: an e-value.
     p_value : float
-        1 / the largest evidence so far, or 1. It is valid at any moment.
+        1 / the largest evidence so far, at most 1. It is valid at any time.
     since : Since or None
         Where the change began, once there is an alarm: a range that contains it in about 90 % of sudden changes.
     columns : list of ColumnEvidence
-        The columns that speak for a change, the clearest first. It is empty as long as none does.
+        The columns with evidence of a change, the clearest first. It is empty as long as there are none.
     rows : list of UnusualRow
         The rows of the last batch that are farthest from the reference.
     n_rows : int
@@ -103,7 +103,7 @@ class MonitorState(Reported):
     settings: dict[str, Any]
 
     def locate(self, row: int) -> str:
-        """Say which row of which batch a row is, counting from 0."""
+        """Describe a row by its number in its batch, counting from 0."""
         found = [batch for batch in self.batches if batch.first <= row]
         return f"row {row}" + (f" (row {row - found[-1].first} of {found[-1].name})" if found else "")
 
@@ -120,7 +120,7 @@ class MonitorState(Reported):
         return f"{text} {f'Columns: {told}' if told else 'No column alone shows it: columns together do'}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain numbers, strings and lists."""
+        """Return everything as plain numbers, strings and lists."""
         return make_plain(
             self, "alarm", "alarm_row", "evidence", "p_value", "since", "columns", "rows", "n_rows", "batches",
             "history",
@@ -142,5 +142,5 @@ class MonitorState(Reported):
 
 
 def as_number(logarithm: float) -> float:
-    """Give an evidence from its logarithm, or the largest that can be written."""
+    """Return the evidence from its logarithm, capped at the largest float."""
     return math.exp(min(logarithm, _LARGEST))

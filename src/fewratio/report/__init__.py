@@ -1,1 +1,1 @@
-"""Reports: a result as one HTML file that needs nothing else. `page` renders, the other modules say what of."""
+"""Reports: a result as one self-contained HTML file. `page` renders; the other modules supply the content."""

@@ -1,4 +1,4 @@
-"""The JavaScript that draws charts, from a package; kept in a file, since making it takes seconds."""
+"""The JavaScript that draws charts, from a package; cached in a file, since building it takes seconds."""
 
 import os
 from contextlib import suppress
@@ -13,10 +13,10 @@ def chart_script() -> str:
     vl_convert = import_home("vl_convert", "A report with charts")
     file = None
     with suppress(OSError, RuntimeError, UnicodeDecodeError):
-        # RuntimeError: there is no home.
+        # RuntimeError: there is no home folder.
         file = _cache_folder() / f"vega-{vl_convert.__version__}-{vl_convert.get_vega_embed_version()}.js"
         return file.read_text(encoding="utf-8")
-    # What ends a script element would end this one; within JavaScript's texts the backslash changes nothing.
+    # A "</script" within the code would end this element; in a JavaScript string the backslash changes nothing.
     script = vl_convert.javascript_bundle().replace("</script", "<\\/script")
     if file is not None:
         with suppress(OSError):
@@ -26,6 +26,6 @@ def chart_script() -> str:
 
 
 def _cache_folder() -> Path:
-    """Return where programs keep what can be made again."""
+    """Return the user's cache folder."""
     given = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     return (Path(given) if given else Path.home() / ".cache") / "fewratio"

@@ -1,4 +1,4 @@
-"""What became of the columns, for reports."""
+"""How the columns were encoded, for reports."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,12 +22,12 @@ def column_treatment(
     samples : Samples
         The tables.
     names : sequence of str
-        What they are called.
+        Their names.
     apart : sequence of NonOverlapping, optional
-        The columns that separate them; by default those of the samples.
+        The columns whose values do not overlap; by default those of the samples.
     """
     if samples.encoding is None or not samples.encoding.is_named:
-        return [page.Text("All columns hold numbers, and were taken as they are.")]
+        return [page.Text("All columns hold numbers, and were used as they are.")]
     held = {each.column: f"; {each.describe(names)}" for each in (samples.non_overlapping if apart is None else apart)}
     table = [
         (column.name, "" if column.left_out else column.kind, _treatment(column) + held.get(column.name, ""))

@@ -1,4 +1,4 @@
-"""What a column holds in several samples, counted on common bins."""
+"""The values of a column in several samples, counted on common bins."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from fewratio.core.shapes import Floats
 from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, TIME, choose_duration_unit
 from fewratio.data.columns import Column
 
-# Most bins of numbers, and fewest; so few different values have a bin each.
+# Most and fewest bins of numbers; up to this many distinct values have a bin each.
 _MOST_BINS, _LEAST_BINS, _FEW_VALUES = 20, 8, 10
-# Bins of a histogram with an observed value.
+# Bins of a histogram that marks an observed value.
 _AROUND = 40
-# Categories that are drawn; the others are one.
+# Most categories to draw; the others are pooled.
 _MOST_CATEGORIES = 12
-# The ends beyond these shares of the values are one bin each where they would leave no room for the others.
+# The tails beyond these quantiles become one bin each if they would leave no room for the other values.
 _ENDS, _FAR = (0.005, 0.995), 3.0
 
 
@@ -33,11 +33,11 @@ class Distribution(NamedTuple):
     labels : list of str
         What is in each bin.
     edges : list of float or None
-        Between bins of numbers and dates; None if each bin is a value.
+        Edges between bins of numbers and dates; None if each bin is a value.
     shares : list of list of float
-        Of each sample the share of its values in each bin.
+        For each sample, the share of its values in each bin.
     missing : list of float
-        Of each sample the share of rows without a value.
+        For each sample, the share of rows without a value.
     """
 
     column: Column
@@ -48,7 +48,7 @@ class Distribution(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """The fullest bins, and what is missing, as text."""
+        """The fullest bins and the share of missing values, as text."""
         parts = []
         for shares, missing in zip(self.shares, self.missing, strict=True):
             fullest = sorted(range(len(shares)), key=lambda place: -shares[place])[:2]
@@ -83,16 +83,16 @@ class Distribution(NamedTuple):
 def distribution(
     column: Column, samples: Sequence[Floats], weights: Sequence[Floats | None] | None = None
 ) -> Distribution:
-    """Count what a column holds in samples.
+    """Count the values of a column in samples.
 
     Parameters
     ----------
     column : Column
-        What became of it.
+        The column, with its encoding.
     samples : sequence of ndarray of shape (n, n_features of the column)
         Its features in each sample.
     weights : sequence of ndarray of shape (n,) or None, optional
-        What each row counts.
+        The weight of each row.
     """
     weighed = [
         np.full(len(rows), 1 / len(rows)) if weight is None else weight / weight.sum()
@@ -107,7 +107,7 @@ def distribution(
     values = [np.asarray(column.decode(rows), np.float64) for rows in samples]
     kept = [weight[~gap] for weight, gap in zip(weighed, gaps, strict=True)]
     pooled = np.concatenate(values)
-    # Most columns have many values, as the first of them show.
+    # The first values usually suffice to see that a column has many.
     distinct = np.unique(pooled[:1000])
     distinct = np.unique(pooled) if len(distinct) <= _FEW_VALUES else distinct
     if len(distinct) <= _FEW_VALUES:
@@ -121,7 +121,7 @@ def distribution(
 
 
 def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Floats]:
-    """Return what is in each bin, the edges between them as they are drawn, and as values are counted."""
+    """Return the label of each bin, the edges as drawn, and the edges used for counting."""
     low, high = float(values.min()), float(values.max())
     first, last = (float(end) for end in np.quantile(values, _ENDS))
     is_cut = high - low > _FAR * (last - first) > 0
@@ -149,7 +149,7 @@ def _shares(values: NDArray[Any]) -> list[float]:
 
 
 def counts_around(values: Floats, observed: float) -> tuple[list[float], list[int]]:
-    """Count values on bins that reach to the observed one: those that lie close together are still bars."""
+    """Count values on bins that reach to the observed one; values close together still form bars."""
     low, high = min(values.min(), observed), max(values.max(), observed)
     edges = np.linspace(low, high if high > low else low + 1, _AROUND + 1)
     return round_values(edges), np.histogram(values, edges)[0].tolist()
@@ -163,13 +163,13 @@ def shares_chart(samples: Mapping[str, Floats], highest: float, n_bins: int, tit
 
 
 def round_values(values: Floats) -> list[float]:
-    """Round to four digits of the range, so that an offset swallows nothing."""
+    """Round to four digits of the range, so that an offset costs no digits."""
     spread = float(np.ptp(values)) or float(np.abs(values).max()) or 1.0
     return np.round(values, 4 - math.floor(math.log10(spread))).tolist()
 
 
 def _short(value: float, digits: int = 3) -> float:
-    """Round to so many digits: pages stay small, and the same everywhere."""
+    """Round to a few digits, so that pages are small, and identical everywhere."""
     return float(f"{value:.{digits}g}")
 
 
@@ -178,7 +178,7 @@ def by_column(
     samples: Sequence[Floats],
     weights: Sequence[Floats | None] | None = None,
 ) -> dict[str | int, Distribution]:
-    """Count what each of several columns, with the places of their features, holds in samples."""
+    """Count the values of several columns, each with the places of its features, in samples."""
     return {
         label: distribution(column, [rows[:, place] for rows in samples], weights)
         for label, (column, place) in columns.items()

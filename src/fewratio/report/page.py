@@ -1,4 +1,4 @@
-"""A report in plain structures, and the page that is made of it."""
+"""A report in plain structures, and the page rendered from it."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ from fewratio.lazy import import_home
 from fewratio.report.bundle import chart_script
 
 _STATIC = Path(__file__).parent / "static"
-# Rows of a table that a notebook shows.
+# Most rows of a table in a notebook.
 _FEW_ROWS = 10
 _LONGEST_SETTING = 1000
 
@@ -43,7 +43,7 @@ class Table:
     is_searchable : bool
         Whether rows can be searched and sorted.
     note : str
-        What is written below.
+        Text below the table.
     """
 
     caption: str
@@ -88,7 +88,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """What a report tells.
+    """The content of a report.
 
     Attributes
     ----------
@@ -96,10 +96,10 @@ class Report:
     answer : str
         One sentence, or two.
     facts : mapping of str to str
-        What the answer rests on.
+        What the answer is based on.
     sections : sequence of Section
     notes : sequence of str
-        Warnings of the work.
+        Warnings raised during the work.
     """
 
     title: str
@@ -110,7 +110,7 @@ class Report:
 
 
 def render(report: Report) -> str:
-    """Return a report as one HTML file that needs nothing else; the same report gives the same text."""
+    """Render a report as one self-contained HTML file; the same report gives the same text."""
     charts = _Charts()
     sections = [(section.title, [charts.number(block) for block in section.blocks]) for section in report.sections]
     scripts = [chart_script(), _static("report.js")] if charts.entries else [_static("report.js")]
@@ -126,7 +126,7 @@ def render(report: Report) -> str:
 
 
 def render_fragment(report: Report, picture: Picture) -> str:
-    """Return a report for a notebook: the answer, the picture and the beginning of its first tables, no scripts."""
+    """Render a report for a notebook: the answer, the picture and the beginning of its first tables, no scripts."""
     tables = [block for section in report.sections[:2] for block in section.blocks if isinstance(block, Table)][:2]
     return _template("fragment.html").render(
         report=report,
@@ -140,7 +140,7 @@ def render_fragment(report: Report, picture: Picture) -> str:
 def describe_making(
     settings: Mapping[str, Any], command: str | None, function: str, tables: Sequence[str]
 ) -> list[Block]:
-    """Return what makes a report again: the command, or a call of a function of tables; settings and versions."""
+    """Return what reproduces a report: the command or Python call, the settings and the versions."""
     given = {name: _as_code(value) for name, value in settings.items() if value is not None}
     if command is None:
         arguments = ", ".join([*tables, *(f"{name}={value}" for name, value in given.items())])
@@ -155,14 +155,14 @@ def describe_making(
 
 
 def _as_code(value: Any) -> str:
-    """Write a setting as Python would; dots for what is no text to copy, such as an array."""
+    """Write a setting as Python would; write dots for what cannot be copied as text, such as an array."""
     text = repr(value)
     is_plain = isinstance(value, str | int | float | list | tuple) or hasattr(value, "get_params")
     return text if is_plain and len(text) <= _LONGEST_SETTING else "..."
 
 
 class _Cell(NamedTuple):
-    """A cell as the template takes it: a text, the number that it is sorted by, a chart, the number of that."""
+    """A cell for the template: its text, the number to sort by, a chart, and the number of that chart."""
 
     text: str
     value: float | None = None
@@ -171,26 +171,26 @@ class _Cell(NamedTuple):
 
 
 class _Charts:
-    """The charts of a page; a specification that several have is kept once."""
+    """The charts of a page; a specification that several charts share is kept once."""
 
     def __init__(self) -> None:
         self.specs: dict[str, int] = {}
         self.entries: list[tuple[int, Any]] = []
 
     def add(self, chart: Chart) -> Any:
-        """Take a chart, and return what the template calls it by."""
+        """Add a chart, and return its number for the template."""
         place = self.specs.setdefault(json.dumps(chart.spec, sort_keys=True, allow_nan=False), len(self.specs))
         self.entries.append((place, chart.data))
         return len(self.entries) - 1
 
     def number(self, block: Block) -> dict[str, Any]:
-        """Return a block as the template takes it."""
+        """Return a block in the form the template expects."""
         charts = block.charts if isinstance(block, Charts) else [block] if isinstance(block, Chart) else []
         numbered = [(each, self.add(each)) for each in charts]
         item: dict[str, Any] = {"kind": type(block).__name__.lower(), "block": block, "charts": numbered}
         if isinstance(block, Table):
             rows = [[self._cell(cell) for cell in row] for row in block.rows]
-            # Headings stand where the cells below them do; those of a row's name are texts.
+            # Headings are aligned with the cells below them; a row's name is text.
             are_numbers = [cell.value is not None for cell in rows[0]] if rows else [False] * len(block.headings)
             item |= {"rows": rows, "headings": list(zip(block.headings, [False, *are_numbers[1:]], strict=True))}
         return item
@@ -205,7 +205,7 @@ class _Charts:
         return _Cell("" if cell is None else str(cell))
 
     def as_json(self) -> str:
-        """Return all as JSON that cannot end the element that it is in."""
+        """Return all charts as JSON that cannot end the element that contains it."""
         specs = f"[{','.join(self.specs)}]"
         entries = json.dumps(self.entries, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return f'{{"specs":{specs},"charts":{entries}}}'.replace("<", "\\u003c")
@@ -231,7 +231,7 @@ def _static(name: str) -> str:
 @cache
 def _template(name: str) -> Any:
     jinja2 = import_home("jinja2", "A report")
-    # Everything is escaped but what the template calls safe: our own style and scripts, and JSON.
+    # Everything is escaped except what the template marks as safe: our own style and scripts, and JSON.
     loader = jinja2.FileSystemLoader(_STATIC)
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Reported(ABC):
-    """A result: it has a dictionary, a picture and a report, and knows how it was made.
+    """A result with a dictionary, a picture and a report, which knows how it was made.
 
-    Its fields are in this order: what was found, the tables that it was found in, and the settings.
+    Its fields are in this order: what was found, the tables it was found in, and the settings.
 
     Attributes
     ----------
@@ -35,19 +35,19 @@ class Reported(ABC):
 
     @abstractmethod
     def _report(self, command: str | None = None) -> "Report":
-        """Return the report; `command` is what makes it again, by default a call in Python."""
+        """Return the report; `command` reproduces it, by default a call in Python."""
 
     @abstractmethod
     def plot(self) -> "Picture":
         """Draw the result."""
 
     def to_html(self, path: Any = None) -> str | None:
-        """Write a report as one HTML file that needs nothing else: no network, and no other file.
+        """Write a report as one self-contained HTML file, which needs no network and no other file.
 
         Parameters
         ----------
         path : path, optional
-            Where to, a name that ends in .html; an existing file is replaced only once the new one is complete.
+            A file name that ends in .html; an existing file is replaced only once the new one is complete.
 
         Returns
         -------
@@ -76,7 +76,7 @@ class Reported(ABC):
 
 
 def make_plain(result: Any, *names: str) -> dict[str, Any]:
-    """Give attributes of a result as numbers, strings and lists, by their names; None for NaN, which JSON has not."""
+    """Return attributes of a result by name, as numbers, strings and lists; None for NaN, which JSON lacks."""
     return {name: _simplify(getattr(result, name)) for name in names}
 
 

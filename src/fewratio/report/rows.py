@@ -1,4 +1,4 @@
-"""Rows in reports: their values as they were given, tables of some, and a map of all."""
+"""Rows in reports: their original values, tables of some rows, and a map of all."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,13 +15,13 @@ from fewratio.data.table import Table
 from fewratio.report import page
 from fewratio.report.distributions import round_values
 
-# Points of each sample that are drawn, and values that are shown for each.
+# Most points to draw per sample, and values to show for each.
 _POINTS, _HOVERED = 1000, 4
 _LONGEST = 60
 
 
 def restore_given(X: Any, table: Table) -> RawTable:
-    """Return a table as the user gave it; of one that was encoded already, the features."""
+    """Return a table as the user passed it; its features, if it was passed encoded."""
     if isinstance(X, Table):
         labels = X.feature_names or tuple(map(str, range(X.n_features)))
         return RawTable(X.name, labels, X.feature_names is not None, X.numbers, X.row_names)
@@ -29,7 +29,7 @@ def restore_given(X: Any, table: Table) -> RawTable:
 
 
 def cells(raw: RawTable, rows: Numbers, labels: Sequence[str]) -> dict[str, list[Any]]:
-    """Return values of some rows for a table, by column; of the columns that there are."""
+    """Return values of some rows for a table, by column; skip columns that do not exist."""
     some = raw.take(rows)
     return {label: [_cell(value) for value in some.cells(label)] for label in labels if label in raw.places}
 
@@ -44,12 +44,12 @@ def _cell(value: Any) -> Any:
 
 
 def row_names(table: Table, rows: Numbers) -> list[str]:
-    """Return what rows are called: their names, or their numbers counted from 0."""
+    """Return the names of rows, or their numbers counted from 0."""
     return [str(row if table.row_names is None else table.row_names[row]) for row in rows.tolist()]
 
 
 def find_distinct(table: Table, rows: Numbers, most: int) -> tuple[Numbers, Numbers]:
-    """Return the first rows of some that differ from each other, and how many of them are like each."""
+    """Return the first of `rows` that differ from each other, and how many rows equal each of them."""
     found: list[int] = []
     counts: list[int] = []
     while len(rows) and len(found) < most:
@@ -69,7 +69,7 @@ def row_table(
     labels: Sequence[str],
     counts: Numbers | None = None,
 ) -> page.Table:
-    """Return a table of some rows: what was found for them, how many are alike, and their values in some columns."""
+    """Return a table of some rows: what was found for them, how many are equal, and their values in some columns."""
     values: dict[str, list[Any]] = {}
     if counts is not None and counts.max() > 1:
         values["rows alike"] = [page.Number(count, str(count)) for count in counts.tolist()]
@@ -89,14 +89,14 @@ def row_map(
     largest: float,
     n_rows: int | None = None,
 ) -> Chart:
-    """Draw rows of samples on the two directions in which they differ most; of many rows, some.
+    """Draw rows of samples along the two directions in which they vary most; if there are many, draw some of them.
 
     Parameters
     ----------
     names, tables, raws, ratios : sequence
-        Of each sample what it is called, its encoded rows, its rows as given, and the ratio at them.
+        For each sample its name, its encoded rows, its original rows, and the ratio at each row.
     labels : sequence of str
-        Columns whose values are shown for a point, as far as there is room.
+        Columns whose values to show for a point, as far as there is room.
     largest : float
         The ratio of the strongest colour.
     n_rows : int, optional
@@ -116,7 +116,7 @@ def row_map(
         "name": [name for table, rows in zip(tables, chosen, strict=True) for name in row_names(table, rows)],
     }
     values = [cells(raw, rows, shown) for raw, rows in zip(raws, chosen, strict=True)]
-    # Fields are numbered: a dot or a bracket in a name would mean something.
+    # Fields are numbered: a dot or bracket in a name would be interpreted.
     fields = {f"v{place}": label for place, label in enumerate(shown)}
     points |= {
         field: [getattr(cell, "text", cell) for each in values for cell in each[label]]
@@ -126,7 +126,7 @@ def row_map(
     drawn, n_rows = len(X), n_rows or sum(table.n_rows for table in tables)
     which = f"{drawn} of {n_rows} rows, drawn at random" if drawn < n_rows else f"all {n_rows} rows"
     caption = (
-        f"Map of {which}: rows that are alike are near each other. Colour: the ratio; shape: the sample. Point at a "
+        f"Map of {which}: similar rows are near each other. Colour: the ratio; shape: the sample. Point at a "
         "row to see its values."
     )
     return Chart(chart.spec, chart.data, chart.description, caption)
@@ -140,7 +140,7 @@ def _places(X: Floats, ratios: Floats, first: str) -> tuple[Floats, tuple[str, s
     if min(scaled.shape) < 2:
         return np.column_stack([X[:, 0], ratios]), (first, "ratio")
     analysis = PCA(2, random_state=0)
-    # Of equal rows the variance is 0, and no share of it is known.
+    # If all rows are equal, the variance is 0 and has no shares.
     with np.errstate(invalid="ignore"):
         places = analysis.fit_transform(scaled)
     shares = np.nan_to_num(analysis.explained_variance_ratio_)

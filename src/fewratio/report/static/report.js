@@ -9,9 +9,9 @@
   };
   // ast: expressions are interpreted, so that no text is ever run as a script.
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
-  // A specification that many charts share is compiled once; those after the first take what it became.
+  // A specification that many charts share is compiled once; later charts reuse the result.
   const compiled = [];
-  // Long names in a legend stand below each other, or they would be cut.
+  // Long names in a legend go below each other, or they would be cut off.
   const fitted = (width, { sample = [] }) => {
     const needed = [...new Set(sample)].reduce((sum, name) => sum + 6 * String(name).length + 40, 0);
     if (needed < width) return options;
@@ -35,7 +35,7 @@
     if (element.dataset.drawn) return;
     element.dataset.drawn = "yes";
     const [spec, data] = charts[element.dataset.chart];
-    // The element around it keeps the description, which Vega would write over.
+    // The surrounding element keeps the description, which Vega would overwrite.
     const inside = document.createElement("div");
     inside.setAttribute("aria-hidden", "true");
     element.replaceChildren(inside);
