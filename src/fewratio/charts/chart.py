@@ -38,7 +38,7 @@ _CONFIG: dict[str, Any] = {
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _MIME = "application/vnd.vegalite.v6+json"
 _OPTIONS: dict[str, dict[str, Any]] = {".png": {"ppi": 144}}
-# A character that no text has stands for the one that can end a script.
+# An unused character, in place of the one that can end a script.
 _LESS = "\uf8fe"
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 # Letters of names in one line.
@@ -59,9 +59,9 @@ class Chart:
     data : mapping of str to sequence
         Columns of equal length.
     description : str
-        What is to be seen, for those who do not see it.
+        What the chart shows, for those who cannot see it.
     caption : str
-        What is written below.
+        Text below the chart.
     """
 
     spec: dict[str, Any]
@@ -71,7 +71,7 @@ class Chart:
 
     @property
     def height(self) -> int:
-        """Pixels that are kept free for the chart."""
+        """Height of the chart in pixels."""
         return int(self.spec["height"])
 
 
@@ -83,7 +83,7 @@ class Picture:
     content : dict
         The content of a Vega-Lite specification; the style of all is added.
     description : str
-        What is to be seen, for those who do not see it.
+        What the chart shows, for those who cannot see it.
 
     Attributes
     ----------
@@ -117,7 +117,9 @@ class Picture:
         """Return the content of a file of the kind that a path ends in."""
         ending = path.suffix.lower()
         if ending not in PICTURES:
-            raise ParameterError(f"{str(path)!r} is no picture: it must end in {', '.join(PICTURES)}. Change its name.")
+            raise ParameterError(
+                f"{str(path)!r} is not a picture: it must end in {', '.join(PICTURES)}. Change its name."
+            )
         if ending == ".json":
             return json.dumps(self.spec, indent=1, allow_nan=False).encode()
         convert = getattr(import_home("vl_convert", "Drawing a picture"), f"vegalite_to_{ending[1:]}")
@@ -135,7 +137,7 @@ class Picture:
             pixels = self.as_file(Path("picture.png"))
         except MissingPackageError:
             return shown, {}
-        # Two pixels of the file are one of the notebook.
+        # Two pixels in the file are one in the notebook.
         width, height = struct.unpack(">II", pixels[16:24])
         size = {"width": width // 2, "height": height // 2}
         return shown | {"image/png": base64.b64encode(pixels).decode()}, {"image/png": size}
@@ -169,7 +171,7 @@ def panel(chart: Chart, title: str, width: int) -> dict[str, Any]:
 
 
 def _ink(node: Any) -> Any:
-    """Put ink for the colour of the text around: a picture has nothing around it."""
+    """Replace the colour of the surrounding text by ink: a picture has no text around it."""
     if isinstance(node, Mapping):
         is_ink = {key: value == CURRENT and key.lower().endswith(("color", "stroke")) for key, value in node.items()}
         return {key: INK if is_ink[key] else _ink(value) for key, value in node.items()}
@@ -177,7 +179,7 @@ def _ink(node: Any) -> Any:
 
 
 def chart_spec(height: int, **content: Any) -> dict[str, Any]:
-    """Return a specification as wide as the element it is in, in the style of all."""
+    """Return a specification as wide as its element, in the common style."""
     size = {"width": "container", "height": height, "autosize": {"type": "fit", "contains": "padding"}}
     return {"$schema": _SCHEMA, **size, "background": None, "config": _CONFIG, **content}
 
@@ -195,16 +197,16 @@ def name(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
 def encode_samples(
     names: Sequence[str], values: Sequence[Any], legend: Mapping[str, Any] | None = _NO_OPTIONS
 ) -> dict[str, Any]:
-    """Encode the sample that a row of the data is of by a value of its own, such as a colour."""
+    """Encode the sample of each row of the data by a value, such as a colour."""
     if legend is not None and sum(map(len, names)) > _LEGEND_LETTERS:
-        # Long names are below each other.
+        # Long names go below each other.
         legend = {"columns": 1, **legend}
     scale = {"domain": list(names), "range": list(values)[: len(names)]}
     return name("sample", scale=scale, legend=None if legend is None else dict(legend))
 
 
 def layer(mark: str, encoding: Mapping[str, Any], data: Sequence[Mapping[str, Any]] | None = None, **more: Any) -> Any:
-    """Return a layer of marks with properties; of rows of its own, if given."""
+    """Return a layer of marks with properties, and with its own rows if given."""
     own = {} if data is None else {"data": {"values": list(data)}}
     return {**own, "mark": {"type": mark, **more}, "encoding": encoding}
 

@@ -19,22 +19,22 @@ def marked_histogram(
     colours: Sequence[str] = (MUTED,),
     is_logarithmic: bool = False,
 ) -> Chart:
-    """Draw a histogram of samples on each other, and mark a value.
+    """Draw a stacked histogram of samples, and mark a value.
 
     Parameters
     ----------
     edges : sequence of float
-        Of the bins.
+        Edges of the bins.
     counts : mapping of str to sequence of int
-        By sample, the values in each bin.
+        For each sample, the number of values in each bin.
     titles : (str, str)
         What the values are, and what is counted.
     mark : (float, str)
-        The value that is marked, and what it is called.
+        The value to mark, and its name.
     colours : sequence of str
-        Of the samples.
+        Colours of the samples.
     is_logarithmic : bool
-        Whether to draw small counts larger, by logarithms.
+        Whether to draw counts on a logarithmic scale.
     """
     values, counted = titles
     value, label = mark
@@ -69,7 +69,7 @@ def marked_histogram(
 
 
 def mirrored_bars(labels: Sequence[str], above: Sequence[float], below: Sequence[float], description: str) -> Chart:
-    """Draw the shares of two samples in the same bins without axes: those of the first up, of the second down."""
+    """Draw the shares of two samples in the same bins without axes: the first upwards, the second downwards."""
     # Gaps between bars, in units of a bar.
     sums = {"place": "datum.number - 0.94", "end": "datum.number - 0.06", "down": "-datum.below"}
     transform: list[dict[str, Any]] = [{"window": [{"op": "row_number", "as": "number"}]}]
@@ -123,7 +123,7 @@ def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], t
         "color": encode_samples(names, _COLOURS),
         "tooltip": [name("category", "category"), name("sample", "sample"), number("value", "share", format=".1%")],
     }
-    # A line of text for each category at least.
+    # At least one line of text per category.
     spec = chart_spec(70 + len(labels) * max(18, 8 * (len(names) + 1)), mark="bar", encoding=encoding)
     return Chart(spec, long_form(shares, category=labels), description)
 
@@ -131,12 +131,12 @@ def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], t
 def signed_bars(
     labels: Sequence[str], values: Sequence[float], is_clear: Sequence[bool], title: Sequence[str], description: str
 ) -> Chart:
-    """Draw numbers below and above 0 as bars, in the colours of two samples; those that are not clear in grey."""
+    """Draw numbers below and above 0 as bars, in the colours of two samples; unclear ones in grey."""
     kinds = [
         "neither" if not clear else "above" if value > 0 else "below"
         for value, clear in zip(values, is_clear, strict=True)
     ]
-    # Numbers near 0 do not fill the chart.
+    # Numbers near 0 must not fill the chart.
     end = max(0.1, *map(abs, values))
     scale = {"domainMin": min(-0.1, *values) if min(values) < 0 else 0, "domainMax": end if max(values) > 0 else 0}
     encoding = {

@@ -7,7 +7,7 @@ from typing import Any
 from fewratio.charts.chart import SHORTENED, Chart, chart_spec, layer, name, number
 from fewratio.charts.style import INK, OUTLIER, PALE, SECOND
 
-# Names that can be read along an axis, and numbers in a row of cells.
+# Most names that can be read along an axis, most numbers in a row of cells, and their width.
 _N_NAMES, _N_NUMBERS, _NUMBER_WIDTH = 40, 12, 30
 
 
@@ -18,17 +18,16 @@ def heat_map(
     description: str,
     reach: float | None = None,
 ) -> Chart:
-    """Draw a table as a heat map; where there is room, with its numbers.
+    """Draw a table as a heat map, with its numbers if there is room.
 
     Parameters
     ----------
     names : (sequence of str, sequence of str)
-        Of the rows and of the columns.
+        Names of the rows and columns.
     cells : mapping
-        By what they are called, the numbers of all cells, row by row; the first are drawn, and the others are shown
-        for a cell that is pointed at.
+        Numbers of all cells by title, row by row; the first are drawn, the others are shown when you point at a cell.
     titles : (str, str, str)
-        What rows, columns and numbers are.
+        Titles of rows, columns and numbers.
     description : str
         What is to be seen.
     reach : float, optional
@@ -44,7 +43,7 @@ def heat_map(
     if reach is not None:
         colours = {"domain": [-reach, 0, reach], "range": [SECOND, PALE, OUTLIER]}
         scale = {**colours, "interpolate": "rgb", "clamp": True}
-    # The names are kept once, and not with each cell.
+    # The names are stored once, not with each cell.
     lookups = [
         {"lookup": key, "from": {"data": {"values": _number(key, field, texts)}, "key": key, "fields": [field]}}
         for key, field, texts in (("i", "row", names[0]), ("j", "column", names[1]))
@@ -64,7 +63,7 @@ def heat_map(
     if n_columns <= _N_NUMBERS and n_rows <= _N_NAMES:
         text = number("v0", format=".2~f" if reach is None else "+.1f")
         ink = {"condition": {"test": is_dark, "value": "#ffffff"}, "value": INK}
-        # Among other charts of a picture, which is wide enough, the width is 0.
+        # In a picture of several charts, which is wide enough, the width is 0.
         room = {"expr": f"width == 0 || width > {_NUMBER_WIDTH * n_columns} ? 1 : 0"}
         layers.append(layer("text", {"text": text, "color": ink}, fontSize=10, opacity=room))
     height = min(640, 22 * n_rows + 150) if n_rows <= _N_NAMES else 560

@@ -42,11 +42,11 @@ def map_chart(
     points : mapping
         Columns x, y, ratio, sample, name, and those of `values`.
     axes : (str, str)
-        What x and y are.
+        Titles of x and y.
     names : sequence of str
         The samples.
     values : mapping of str to str
-        Further columns that are shown for a point, and what they are called.
+        More columns to show for a point, and their titles.
     largest : float
         The ratio of the strongest colour.
     """
@@ -62,14 +62,14 @@ def map_chart(
     # A thin edge keeps points apart, and points of the middle colour visible.
     mark = {"type": "point", "filled": True, "size": 55, "opacity": 0.85, "stroke": CURRENT, "strokeWidth": 0.4}
     description = (
-        f"Map of {len(points['x'])} rows of {' and '.join(names)}; rows that are alike are near each other. The tables "
+        f"Map of {len(points['x'])} rows of {' and '.join(names)}; similar rows are near each other. The tables "
         "of rows have the same ratios."
     )
     return Chart(chart_spec(440, mark=mark, encoding=encoding), points, description)
 
 
 def before_and_after(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Chart:
-    """Draw how far samples are apart in each column, before and after something was done about it."""
+    """Draw how much samples differ in each column, before and after a treatment."""
     both = {"before": before, "after": after}
     encoding = {
         "y": name("column", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),

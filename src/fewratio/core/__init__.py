@@ -1,4 +1,4 @@
-"""Pure functions on NumPy arrays and torch tensors, of any leading batch axes, and the file that tensors are kept in.
+"""Pure functions on NumPy arrays and torch tensors with any leading batch axes, and the file format for tensors.
 
-Import from the modules: those for tensors alone need torch.
+Import from the modules: only those for tensors need torch.
 """

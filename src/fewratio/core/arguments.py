@@ -1,4 +1,4 @@
-"""What a user gives besides tables, checked where it comes in: paths, seeds, numbers, names of columns."""
+"""Check what a user passes besides tables: paths, seeds, numbers, names of columns."""
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
@@ -14,9 +14,9 @@ from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_label
 from fewratio.errors import InputError, ParameterError, name_parameter
 
-# What still fits a 32-bit index: a larger count would only run out of memory, or of time.
+# The largest 32-bit index: a larger count would only run out of memory or time.
 MAX_COUNT = 2**31 - 1
-# What the shell and other libraries call otherwise, beside counts (--permutations is n_permutations).
+# Other names in the shell and other libraries, besides counts (--permutations is n_permutations).
 _WORDS = {"seed": "random_state", "model": "estimator", "label": "y", "sep": "separator", "delimiter": "separator"}
 _NEAR = 0.7
 
@@ -37,23 +37,23 @@ def advise_names(unknown: Sequence[str], known: Sequence[str]) -> str:
 
 
 def as_path(path: Any, argument: str = "path") -> Path:
-    """Give a path, or say why something is none."""
+    """Return a path, or say why a value is not one."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         found = f"{argument} is {show_value(path)}"
         raise ParameterError(f"{found}; expected the path of a file or folder. Pass a string or a pathlib.Path.")
     try:
-        # In UTF-8, too, as the libraries that read files take their names.
+        # Also in UTF-8, in which libraries that read files expect names.
         if b"\0" in os.fsencode(path) + os.fspath(path).encode():
             raise ValueError("it holds a zero byte")
     except ValueError as error:
-        # A system whose names are ASCII knows no umlauts, and none knows half of a character.
+        # A system with ASCII names has no umlauts, and no system has half a character.
         found = f"{argument} is {os.fspath(path)!a}, which this system cannot name a file by ({error})"
         raise ParameterError(f"{found}; expected another name. Rename it, or set PYTHONUTF8=1.") from None
     return Path(path)
 
 
 def as_rng(random_state: Any, argument: str = "random_state") -> np.random.Generator:
-    """Give a generator for a seed, None or a generator."""
+    """Return a generator for a seed, None or a generator."""
     if random_state is None or isinstance(random_state, np.random.Generator):
         return np.random.default_rng(random_state)
     if isinstance(random_state, bool | np.bool_) or not isinstance(random_state, Integral) or random_state < 0:
@@ -75,7 +75,7 @@ def check_count(argument: str, value: Any, least: int = 1) -> None:
 
 
 def check_number(argument: str, value: Any, low: float | int, high: float | int, needed: str) -> float:
-    """Give a value as a float, or refuse what is not a number strictly between two bounds."""
+    """Return a value as a float, or refuse what is not a number strictly between two bounds."""
     number = np.nan
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
         with suppress(OverflowError):
@@ -94,7 +94,7 @@ def check_switch(argument: str, value: Any) -> None:
 
 
 def as_floats(argument: str, values: Any, needed: str) -> Floats:
-    """Give numbers of any shape as an array of floats, or refuse what holds anything else."""
+    """Return numbers of any shape as an array of floats, or refuse what holds anything else."""
     try:
         array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
         array = array.astype(np.float64) if array.dtype.kind in "iufO" else np.full((), np.nan)
@@ -115,7 +115,7 @@ def check_finite_result(what: str, *values: Any) -> None:
 
 
 def as_names(argument: str, names: Any) -> tuple[str, ...]:
-    """Give one name of a column, or several, as a tuple."""
+    """Return one name of a column, or several, as a tuple."""
     given = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else _as_tuple(names)
     if any(name is None or isinstance(name, bool | np.bool_) or not isinstance(name, Hashable) for name in given):
         raise ParameterError(
@@ -125,7 +125,7 @@ def as_names(argument: str, names: Any) -> tuple[str, ...]:
 
 
 def show_value(value: Any) -> str:
-    """Give a value as messages show it: what it is, in one short line."""
+    """Return a value as messages show it, in one short line."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 

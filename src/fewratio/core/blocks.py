@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 from fewratio.core.shapes import Floats
 from fewratio.progress import OnStep
 
-# Values of a block: 32 MB as float64; and where much is made of each value 2 MB, which a processor's cache holds.
+# Values per block: 32 MB as float64; and 2 MB, which fits a processor's cache, if each value is expanded.
 BLOCK_VALUES, CACHED_VALUES = 2**22, 2**18
-# On the way to its ratio a row of however few features becomes a few hundred values (kernels, hidden units).
+# On the way to its ratio, even a row of few features becomes a few hundred values (kernels, hidden units).
 HIDDEN_VALUES = 512
-# Rows of a file that are read or written at once.
+# Rows of a file to read or write at once.
 PIECE_ROWS = 2**16
 
 
 def block_rows(row_values: int, block_values: int | None = None) -> int:
-    """Return how many rows of so many values make a block of, by default, `BLOCK_VALUES`: one at least."""
+    """Return how many rows of `row_values` values fit in a block (default `BLOCK_VALUES`): at least one."""
     return max(1, (block_values or BLOCK_VALUES) // max(row_values, 1))
 
 
 def row_blocks(n_rows: int, row_values: int, block_values: int | None = None) -> Iterator[slice]:
-    """Divide rows of so many values into blocks.
+    """Divide rows of `row_values` values into blocks.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def in_blocks(
 ) -> Floats:
     """Compute a value for each row, a block of rows at a time.
 
-    A block is a new float64 array in C order, whatever the table is: it may be in a file. A row counts as so many
-    values, by default its own and `HIDDEN_VALUES`.
+    A block is a new float64 array in C order, whatever the table is: it may be in a file. By default a row counts as
+    its own values plus `HIDDEN_VALUES`.
     """
     result = np.empty(len(X))
     for block in row_blocks(len(X), row_values or X.shape[1] + HIDDEN_VALUES):

@@ -1,7 +1,7 @@
-"""The one file format: arrays with a JSON header, written whole or not at all, read without running code.
+"""The one file format: arrays with a JSON header, written atomically, read without running code.
 
 A file is in the safetensors format. Its header says what it holds (``kind``) and in which version of the format
-(``format``); a checksum is of the header and all arrays. What can be kept in a file is `Stored`.
+(``format``); a checksum covers the header and all arrays. Objects that can be saved are `Stored`.
 """
 
 import codecs
@@ -34,20 +34,20 @@ _ADVICE = {
     "monitor": "Use another copy, or start again from the reference.",
     "reference": "Write it again with `fewratio reference`, or use another copy.",
 }
-# How much of a file tells whether it is text.
+# Bytes to read to see whether a file is text.
 _START_BYTES = 64
-# What a killed process has left behind is older than any write takes.
+# A temporary file older than this was left behind by a killed process: no write takes so long.
 _LEFTOVER_SECONDS = 3600.0
 
 Arrays = dict[str, NDArray[Any]]
 # The types that each field of a header may have.
 Fields = Mapping[str, tuple[type, ...]]
-# Not `Self`, which checkers of types at run time know in classes that they decorate alone.
+# Not `Self`: run-time type checkers know it only in classes that they decorate.
 _Stored = TypeVar("_Stored", bound="Stored")
 
 
 class Stored:
-    """Base of all that is kept in a file: a subclass says what arrays and header it is, and gives it back from them."""
+    """Base of all that can be saved: a subclass turns itself into arrays and a header, and back."""
 
     _kind: ClassVar[str]
     _fields: ClassVar[Fields]
@@ -58,7 +58,7 @@ class Stored:
         Parameters
         ----------
         path : path
-            Where to; a file that is there is replaced once the new one is complete.
+            The file; an existing one is replaced once the new one is complete.
         """
         write_tensors(path, self._kind, *self._payload())
 
@@ -77,7 +77,7 @@ class Stored:
     def _of_file(
         cls: type[_Stored], path: str | os.PathLike[str], arrays: Arrays, header: dict[str, Any], **changes: Any
     ) -> _Stored:
-        """Give what a file holds that was read, with some parameters changed."""
+        """Return the object in a file that was read, with some parameters changed."""
         try:
             check_fields(header, cls._fields)
             return cls._of_payload(arrays, header, **changes)
@@ -92,7 +92,7 @@ class Stored:
 
     @abstractmethod
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:
-        """Give it as arrays and a header."""
+        """Return it as arrays and a header."""
 
     @classmethod
     @abstractmethod
@@ -122,30 +122,30 @@ def write_tensors(path: Any, kind: str, tensors: Mapping[str, NDArray[Any]], hea
     Parameters
     ----------
     path : path
-        Where to; an existing file is replaced only once the new one is complete.
+        The file; an existing one is replaced only once the new one is complete.
     kind : str
         What the file holds; `read_tensors` refuses another kind.
     tensors : dict of str to ndarray
         The arrays.
     header : dict
-        Anything JSON can say, and NumPy's numbers.
+        Anything JSON can hold, and NumPy's numbers.
     """
     from safetensors.numpy import save
 
     path = new_file(path, kind)
     text = header_text(kind, header)
-    # A scalar stays one, which `ascontiguousarray` would make a vector of.
+    # A scalar stays one; `ascontiguousarray` would make it a vector.
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
     write_atomically(path, save(arrays, {KEY: text, CHECKSUM: _checksum(text, arrays)}))
 
 
 def header_text(kind: str, header: dict[str, Any]) -> str:
-    """Give the JSON text of a header, with what every header says."""
+    """Return the JSON text of a header, with the fields that every header has."""
     return json.dumps({**header, "format": FORMAT_VERSION, "kind": kind}, default=np.generic.item)
 
 
 def new_file(path: Any, kind: str) -> Path:
-    """Give the path of a file that can be written, or say why there cannot be one."""
+    """Return the path of a file that can be written, or say why it cannot."""
     path = as_path(path)
     if path.is_dir():
         raise ModelFileError(f"{path} is a folder, so no {kind} can be written there. Give the name of a file in it.")
@@ -164,15 +164,15 @@ def write_atomically(path: Path, payload: bytes) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes its name, or another file's place, once all is written; after an error nothing is left."""
+    """Open a file that gets its name, replacing another, once all is written; after an error nothing is left."""
     if path.exists() and not path.is_file():
-        # To replace a device or a pipe would take it away from everybody.
+        # Replacing a device or a pipe would remove it for everybody.
         what = "a folder" if path.is_dir() else "a pipe or a device"
         raise ParameterError(f"{str(path)!r} is {what}; expected the path of a file. Use another one.")
-    # Cut, so that a name as long as the system allows can still be written.
+    # Cut short, so that a name as long as the system allows can still be written.
     prefix = f".{path.name[:50]}"
     for leftover in path.parent.glob(f"{escape(prefix)}.{'[0-9a-f]' * 16}.tmp"):
-        # Another writer's may be gone by now.
+        # Another writer's file may be gone by now.
         with suppress(FileNotFoundError):
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
                 leftover.unlink()
@@ -186,7 +186,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno and str(error.filename) in (str(None), str(temporary)):
-            # A full disk names no file, and the temporary one means nothing to the user.
+            # The error of a full disk names no file, and the name of the temporary one means nothing to the user.
             raise type(error)(error.errno, error.strerror, str(path)) from None
         raise
 
@@ -199,7 +199,7 @@ def read_tensors(path: Any, kind: str | tuple[str, ...], finite: bool = False) -
     path : path
         The file.
     kind : str or tuple of str
-        What it must hold, or may.
+        The kind, or kinds, that it may hold.
     finite : bool
         Whether all numbers must be finite. (The loss of a training that has diverged is not.)
 
@@ -241,7 +241,7 @@ def read_tensors(path: Any, kind: str | tuple[str, ...], finite: bool = False) -
 
 
 def _seems_text(path: Path) -> bool:
-    """Return whether a file starts as text does; a safetensors header follows its length, of eight bytes."""
+    """Return whether a file starts like text; a safetensors file starts with eight bytes, the length of its header."""
     with open(path, "rb") as file:
         start = file.read(_START_BYTES)
     try:
@@ -262,7 +262,7 @@ def _checksum(text: str, arrays: Arrays) -> str:
 
 
 def parse_header(path: Path, text: str | bytes | None, kinds: tuple[str, ...]) -> dict[str, Any]:
-    """Give the header that a text is, of a file of one of these kinds and of this version."""
+    """Parse the header of a file that must be of one of these kinds, and of this version."""
     if text is None:
         raise ModelFileError(f"{path} is a safetensors file, but not one of fewratio's. Use a file that save() wrote.")
     try:

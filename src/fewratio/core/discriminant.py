@@ -1,7 +1,7 @@
-"""Datasets as Gaussians about means of their own: the posterior of a dataset given a few rows, in closed form.
+"""Datasets as Gaussians, each about its own mean: the posterior of a dataset given a few rows, in closed form.
 
-In discriminant coordinates rows scatter with unit variance about their dataset's mean, and means are drawn from
-N(0, diag(signal)). docs/how/discriminant.md derives what is here (its equation numbers are cited).
+In discriminant coordinates rows have unit variance about their dataset's mean, and means are drawn from
+N(0, diag(signal)). docs/how/discriminant.md derives the formulas (its equation numbers are cited).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from fewratio.core.arrays import log_sum
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.errors import ParameterError
 
-# Coordinates whose signal is below this share of the largest say nothing.
+# Coordinates whose signal is below this share of the largest carry no information.
 _FAINT = 1e-3
 # Least shrinkage, and the share of the shrunk variance within datasets below which the variance itself is rounding.
 _LEAST_SHRINKAGE, _ROUNDING = 1e-8, 1e-6
@@ -28,9 +28,9 @@ class Coordinates(NamedTuple):
     centre : ndarray of shape (H,)
         Mean of the datasets' means.
     axes : ndarray of shape (H, K)
-        Those along which means of the sources differ come first; all others may follow.
+        Axes along which the means of the sources differ come first; all others may follow.
     signal : ndarray of shape (K,)
-        Variance of means in each, in units of that of rows about them; zero where no source differs from another.
+        Variance of means along each axis, in units of the variance of rows about them; zero if no sources differ.
     """
 
     centre: Floats
@@ -58,15 +58,15 @@ def discriminant_coordinates(
     factor, signs : ndarray of shape (r, H) and (r,)
         The covariance of the means is ``factor.T @ diag(signs) @ factor``; few rows make this fast.
     noise : float
-        Mean of 1 / n over the datasets: the share of the covariance within that is in the covariance of their means.
+        Mean of 1 / n over the datasets: the share of the within-dataset covariance in the covariance of their means.
     shrinkage : float
-        How far the covariance within is drawn to a multiple of the identity, from 0 to 1.
+        How far the within-dataset covariance is shrunk towards a multiple of the identity, from 0 to 1.
     complete : bool
-        Whether to add H coordinates of what is left of a row without the others.
+        Whether to add H coordinates for the part of a row outside the others.
     """
     n_features = len(within)
     shrunk = (1 - shrinkage) * within
-    # Where no row varies the root needs a number; the coordinate is left out below.
+    # If no row varies, the root still needs a number; the coordinate is left out below.
     floor = np.trace(within) / n_features or 1.0
     shrunk[np.diag_indices(n_features)] += max(shrinkage, _LEAST_SHRINKAGE) * floor
     try:
@@ -82,7 +82,7 @@ def discriminant_coordinates(
     else:
         between, directions = np.linalg.eigh((white * signs) @ white.T)
     axes = solve_triangular(root, directions, lower=True, trans="T", check_finite=False)
-    # Shrinkage has made variances within a little other than one.
+    # After shrinkage, variances within datasets are not exactly one.
     variance = np.einsum("hk,hk->k", axes, within @ axes)
     is_real = variance > _ROUNDING
     safe = np.where(is_real, variance, 1.0)
@@ -95,12 +95,12 @@ def discriminant_coordinates(
         rest = np.eye(n_features) - directions @ directions.T
         others = solve_triangular(root, rest, lower=True, trans="T", check_finite=False)
         axes, signal = np.concatenate([axes, others], axis=1), np.append(signal, np.zeros(n_features))
-    # In the order of a file, so that a model that is read from one gives bit-identical answers.
+    # In the memory order of a file, so that a loaded model gives bit-identical answers.
     return Coordinates(centre, np.ascontiguousarray(axes), signal)
 
 
 class Support(NamedTuple):
-    """What the posterior of a dataset needs of its rows.
+    """What the posterior of a dataset needs from its rows.
 
     Attributes
     ----------
@@ -122,24 +122,24 @@ class Support(NamedTuple):
         return cls(rows.shape[-2], rows.sum(-2), np.asarray(np.square(rows).sum((-2, -1))))
 
     def without_each(self, rows: Floats) -> "Support":
-        """Give, for each of the rows, the support without it: shapes (..., n, K)."""
+        """Return, for each of the rows, the support without it: shapes (..., n, K)."""
         squares = self.squares[..., None] - np.square(rows).sum(-1)
         return Support(self.n - 1, self.total[..., None, :] - rows, np.maximum(squares, 0.0))
 
     def for_rows(self) -> "Support":
-        """Give the support with an axis for rows that it is to be compared with."""
+        """Return the support with an axis for the rows to compare it with."""
         return Support(self.n, self.total[..., None, :], self.squares[..., None])
 
 
 class Products(NamedTuple):
-    """Parts of the log density (Eq. D4) of rows given samples of so many others, all of one table of m rows.
+    """Parts of the log density (Eq. D4) of rows given samples of n others, all from one table of m rows.
 
     Attributes
     ----------
     single : ndarray of shape (m,)
-        What depends on the row alone.
+        The part that depends only on the row.
     cross, square : ndarray of shape (m, m)
-        Summed over the sample, what the row has in common with it; summed over all its pairs, what depends on it alone.
+        Summed over the sample: the part that depends on both; summed over its pairs: the part that depends only on it.
     """
 
     single: Floats
@@ -147,13 +147,13 @@ class Products(NamedTuple):
     square: Floats
 
     def log_density(self, rows: Numbers, sample: Numbers) -> Floats:
-        """Give it for rows and samples by their numbers, of shapes (pairs, q) and (pairs, n): shape (pairs, q)."""
+        """Return it for rows and samples by their numbers, of shapes (pairs, q) and (pairs, n): shape (pairs, q)."""
         cross = self.cross[rows[:, :, None], sample[:, None]].sum(2)
         square = self.square[sample[:, :, None], sample[:, None]].sum((1, 2))
         return -0.5 * (self.single[rows] - 2 * cross + square[:, None])
 
     def log_density_left_out(self, sample: Numbers) -> Floats:
-        """Give it for each row of samples given the others, of shape (pairs, n)."""
+        """Return it for each row of samples given the others, of shape (pairs, n)."""
         blocks = (table[sample[:, :, None], sample[:, None]] for table in (self.cross, self.square))
         (cross, cross_itself), (square, square_itself) = ((each.sum(2), each.diagonal(0, 1, 2)) for each in blocks)
         others = square.sum(1, keepdims=True) - 2 * square + square_itself
@@ -162,7 +162,7 @@ class Products(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DatasetPosterior:
-    """The density of new rows of a dataset of which a few rows are known.
+    """The density of new rows of a dataset, given a few of its rows.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class DatasetPosterior:
     spreads: Floats
 
     def log_density(self, rows: Floats, support: Support) -> Floats:
-        """Give the logarithm of the predictive density at rows of shape (..., K), up to a constant (Eq. D4, D5)."""
+        """Return the logarithm of the predictive density at rows of shape (..., K), up to a constant (Eq. D4, D5)."""
         parts = []
         for spread in self.spreads:
             mean, variance = self._mean(spread, support)
@@ -186,19 +186,19 @@ class DatasetPosterior:
         return self._mix_densities(parts, support)
 
     def log_densities(self, rows: Floats, support: Support) -> Floats:
-        """Give the same for all rows, of shape (n, K), and all supports, of shape (m, K): shape (n, m)."""
+        """Return the same for all rows, of shape (n, K), and all supports, of shape (m, K): shape (n, m)."""
         parts = []
         for spread in self.spreads:
             mean, variance = self._mean(spread, support)
             precision = 1 / (spread + variance)
-            # The square is expanded: rows meet means in a product of matrices.
+            # The square is expanded, so that rows and means meet in a matrix product.
             misfit = rows @ (-2 * mean * precision).T.astype(rows.dtype)
             misfit += (np.square(rows) @ precision.astype(rows.dtype))[:, None] + np.square(mean) @ precision
             parts.append(-0.5 * (misfit - np.log(precision).sum()))
         return self._mix_densities(parts, support)
 
     def products(self, rows: Floats, n: int) -> "Products":
-        """Give what the log density of rows given any n of them is a sum of; for one spread."""
+        """Return the terms of the log density of rows given any n of them, for one spread."""
         (spread,) = self.spreads
         mean, variance = self._mean(spread, Support(n, np.ones_like(self.signal), np.zeros(())))
         precision = 1 / (spread + variance)
@@ -208,13 +208,13 @@ class DatasetPosterior:
         return Products(np.square(rows) @ precision - np.log(precision).sum(), cross, square)
 
     def _mix_densities(self, log_densities: list[Floats], support: Support) -> Floats:
-        """Give the logarithm of the mean of densities, weighted by how probable the support makes each spread."""
+        """Return the log of the mean of densities, weighted by the probability of each spread given the support."""
         if len(log_densities) == 1:
             return np.asarray(log_densities[0])
         return log_sum(np.stack([a + b for a, b in zip(log_densities, self._log_shares(support), strict=True)]))
 
     def _log_shares(self, support: Support) -> Floats:
-        """Give the logarithm of the posterior probability of each spread, the first axis (Eq. D5)."""
+        """Return the logarithm of the posterior probability of each spread, the first axis (Eq. D5)."""
         n_free, likelihoods = (support.n - 1) * len(self.signal), []
         for spread in self.spreads:
             total = spread + support.n * self.signal
@@ -224,6 +224,6 @@ class DatasetPosterior:
         return stacked - log_sum(stacked)
 
     def _mean(self, spread: float, support: Support) -> tuple[Floats, Floats]:
-        """Give mean and variance of the posterior of the dataset's mean, in each coordinate (Eq. D3)."""
+        """Return mean and variance of the posterior of the dataset's mean, in each coordinate (Eq. D3)."""
         total = spread + support.n * self.signal
         return support.total * (self.signal / total), self.signal * spread / total

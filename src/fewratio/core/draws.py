@@ -13,13 +13,12 @@ from fewratio.core.shapes import Numbers
 
 
 def row_order(rows: NDArray[Any]) -> Numbers:
-    """Give an order of the rows that depends on their values alone, for drawing from them or dealing them to folds.
+    """Return an order of the rows that depends only on their values, to draw from them or divide them into folds.
 
-    It does not change when the rows or columns come in another order, nor when columns are shifted or scaled by
-    positive numbers, nor with columns that are constant: a row's key is a hash of its ranks within the others. Rows of
-    equal keys are ordered by what is in the columns, and finally by their values. Only where another order of the
-    columns maps the sample onto itself do the rows that it exchanges depend on that order: nothing else tells them
-    apart.
+    It does not change when rows or columns are reordered, when columns are shifted or scaled by positive numbers, or
+    when constant columns are added: a row's key is a hash of its ranks. Rows with equal keys are ordered by what is in
+    the columns, and finally by their values. The order of the columns matters only if reordering them maps the sample
+    onto itself, and then only for the rows that this exchanges: nothing else distinguishes them.
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ def row_order(rows: NDArray[Any]) -> Numbers:
     values = np.asarray(rows[tied], dtype=np.float64)
     if (values[1:] == values[:-1])[is_tied[some[:-1]]].all():
         return order
-    # What tells columns of equal places apart is which rows have which ranks; and that tells rows of equal keys apart.
+    # Columns with equal places differ in which rows have which ranks; that also separates rows with equal keys.
     finer, columns = _row_keys(rows, keys)
     finer, columns = _row_keys(rows, finer, columns)
     by_values = values[:, np.argsort(columns, kind="stable")].T
@@ -59,14 +58,14 @@ def row_order(rows: NDArray[Any]) -> Numbers:
 def _row_keys(
     rows: NDArray[Any], known: NDArray[np.uint64] | None = None, of_columns: NDArray[np.uint64] | None = None
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Hash the ranks of each row within the columns; and of each column which rows, by their known keys, have which."""
+    """Hash the ranks of each row in all columns; and for each column, which rows (by known keys) have which ranks."""
     keys, found = np.zeros(len(rows), dtype=np.uint64), np.zeros(rows.shape[1], dtype=np.uint64)
     for block in row_blocks(rows.shape[1], len(rows), CACHED_VALUES):
         columns = np.ascontiguousarray(rows[:, block].T, dtype=np.float64)
         first, last = columns.min(1, keepdims=True), columns.max(1, keepdims=True)
-        # Columns are told apart by the place of their mean within their range, which no change of units moves. They
-        # need be: by ranks alone, two rows that trade their ranks in two columns would have the same key. Rounded in
-        # irrational steps, means of whole numbers do not fall on the edge between two.
+        # Columns are distinguished by the place of their mean within their range, which does not depend on units. By
+        # ranks alone, two rows that swap their ranks in two columns would have the same key. With irrational rounding
+        # steps, means of whole numbers do not fall on an edge.
         ranks = (columns == last).astype(np.uint64)
         place = ranks.mean(1, keepdims=True)
         # Columns of two values, as categories have, are ranked without sorting.
@@ -74,7 +73,7 @@ def _row_keys(
         columns = columns[others]
         order = np.argsort(columns, axis=1)
         ordered = np.take_along_axis(columns, order, axis=1)
-        # What is not needed any more goes at once: there may be many rows.
+        # Free memory at once: there may be many rows.
         del columns
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             mean = (ordered - first[others]).mean(1, keepdims=True)
@@ -96,17 +95,17 @@ def _row_keys(
 
 
 def in_row_order(rows: NDArray[Any]) -> NDArray[Any]:
-    """Give the rows in the order of `row_order`."""
+    """Return the rows in the order of `row_order`."""
     return rows[row_order(rows)]
 
 
 def dataset_key(rows: NDArray[Any]) -> tuple[Any, ...]:
-    """Give what datasets are sorted by, so that folds do not depend on the order that they came in: their means."""
+    """Return the key to sort datasets by, their means, so that folds do not depend on the order of the datasets."""
     return tuple(np.round(rows.mean(0, dtype=np.float64), 9).tolist())
 
 
 def draw_rows(rows: NDArray[Any], at_most: int | None, rng: np.random.Generator) -> Numbers:
-    """Give the numbers of all rows, or of so many drawn, in the order of `row_order`."""
+    """Return the numbers of all rows, or of `at_most` drawn ones, in the order of `row_order`."""
     order = row_order(rows)
     if at_most is None or len(rows) <= at_most:
         return order
@@ -124,12 +123,12 @@ def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def deal(n_rows: int, n_folds: int, rng: np.random.Generator) -> Numbers:
-    """Deal rows to folds whose sizes differ by one at most: the number of each row's fold."""
+    """Divide rows at random into folds whose sizes differ by at most one; return the fold of each row."""
     return rng.permutation(np.arange(n_rows) % n_folds)
 
 
 def set_seed(estimator: Any, rng: np.random.Generator) -> Any:
-    """Draw the random states of an estimator, and of the estimators nested in it, that are None; it is changed."""
+    """Set the random states of an estimator, and of those nested in it, that are None; this changes it."""
     parameters = estimator.get_params()
     names = [name for name in sorted(parameters) if name.split("__")[-1] == "random_state"]
     return estimator.set_params(**{name: int(rng.integers(2**31)) for name in names if parameters[name] is None})
@@ -144,13 +143,13 @@ def seed_for(*role: str | SupportsIndex) -> int:
     >>> seed_for("split", np.int64(3)) == seed_for("split", 3)
     True
     """
-    # The text or integer that a value is: equal ones of other types are written in other ways.
+    # As plain text or integer: equal values of other types are written differently.
     plain = tuple(str(part) if isinstance(part, str) else operator.index(part) for part in role)
     return int.from_bytes(hashlib.sha256(repr(plain).encode()).digest()[:8]) >> 1
 
 
 def draw_seed(random_state: int | np.random.Generator | None) -> int:
-    """Give a seed of 32 bits, which a model file keeps: an integer's own, or a drawn one."""
+    """Return a 32-bit seed, to keep in a model file: the given integer, or a drawn one."""
     if isinstance(random_state, Integral):
         return int(random_state) % 2**32
     return int(np.random.default_rng(random_state).integers(2**32))

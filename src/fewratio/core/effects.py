@@ -5,21 +5,21 @@ import numpy as np
 from fewratio.core.arrays import GIVEN
 from fewratio.core.shapes import Floats
 
-# Where the deviation is next to nothing, so many deviations are as good as any number.
+# The largest effect: if the deviation is close to zero, any larger number means the same.
 _LARGEST = 100.0
 
 
 def shares_apart(first: Floats, second: Floats) -> Floats:
-    """Give Cohen's h of shares."""
+    """Return Cohen's h of shares."""
     return 2 * (np.arcsin(np.sqrt(first.clip(0, 1))) - np.arcsin(np.sqrt(second.clip(0, 1))))
 
 
 def means_apart(first: Floats, second: Floats, weights: Floats | None = None) -> float:
-    """Give Cohen's d, at most 100 in size: that of constants, however far apart.
+    """Return Cohen's d, at most 100 in size: its value for different constants.
 
-    Weights of the first rows count in their mean, and not in the deviations.
+    Weights of the first sample count in its mean, but not in the deviations.
     """
-    # Differences from a value of the column: those of constants are 0, without rounding.
+    # Relative to a value of the column, so that constants give exactly 0.
     origin = second[0]
     first, second = first - origin, second - origin
     within = np.sqrt((first.var() + second.var()) / 2)
@@ -32,7 +32,7 @@ def means_apart(first: Floats, second: Floats, weights: Floats | None = None) ->
 
 
 def write_effect(effect: float | None) -> str:
-    """Write an effect with its sign; of means without deviation only that it is large, and nothing if there is none.
+    """Write an effect with its sign; the largest only as a bound, and None as no text.
 
     Examples
     --------

@@ -13,13 +13,13 @@ from fewratio.errors import InputError
 _FAR = 1e6
 # More rows cost much and change a median little.
 MEDIAN_ROWS = 1000
-# Rows of samples whose distances are taken of many samples at a time.
+# Samples of up to this many rows are handled together.
 _FEW_ROWS = 32
 
 
 def check_squares(*samples: Floats) -> None:
     """Refuse samples whose distances cannot be computed."""
-    # A block of rows at a time: they may be in a file. The norm overflows where the squares do.
+    # A block of rows at a time: they may be in a file. The norm overflows if the squares do.
     with numpy.errstate(over="ignore"):
         norms = [
             numpy.linalg.norm(rows[block].astype(numpy.float64, copy=False))
@@ -37,7 +37,7 @@ def check_squares(*samples: Floats) -> None:
 def gaussian_kernel(
     x: Float[Array, "... n d"], centres: Float[Array, "... m d"], sigma: float | Array
 ) -> Float[Array, "... n m"]:
-    """Gaussian kernel exp(-|x - c|^2 / sigma^2), the width as the paper's numbers imply it (no factor 2).
+    """Compute the Gaussian kernel exp(-|x - c|^2 / sigma^2), with the width implied by the paper (no factor 2).
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def gaussian_kernel(
 def squared_distances(
     x: Float[Array, "... n d"], centres: Float[Array, "... m d"], unit: float | Array
 ) -> Float[Array, "... n m"]:
-    """Squared distances |x - c|^2 / unit^2 from each instance to each centre.
+    """Compute squared distances |x - c|^2 / unit^2 from each instance to each centre.
 
     Parameters
     ----------
@@ -63,10 +63,10 @@ def squared_distances(
     centres : array of shape (..., m, d)
         Kernel centres.
     unit : float or array of shape (...)
-        Length to measure in. About the size of the distances, it keeps their squares within the range of the dtype.
+        Unit of length. If it is about the size of the distances, their squares stay within the range of the dtype.
     """
     unit = per_matrix(unit, x)
-    # Distances do not change when everything moves, but |x|^2 + |c|^2 - 2xc loses its digits far from the origin.
+    # Shifting everything does not change distances, but |x|^2 + |c|^2 - 2xc loses digits far from the origin.
     origin = centres.mean(-2, keepdims=True)
     x, centres = (x - origin) / unit, (centres - origin) / unit
     of_x, of_centres = (x * x).sum(-1)[..., None], (centres * centres).sum(-1)[..., None, :]
@@ -80,9 +80,9 @@ def squared_distances(
 def distances_within(
     rows: Float[Array, "... n d"], real: Bool[Array, "... n"] | None = None
 ) -> Float[Array, "... pairs"]:
-    """Distances between the rows, exactly (zero for equal rows), one per pair: those above the diagonal, row by row.
+    """Compute exact distances between rows (zero for equal ones), one per pair: above the diagonal, row by row.
 
-    Of tensors, those to rows that are padding, where `real` is False, are NaN.
+    For tensors, distances to padding, where `real` is False, are NaN.
     """
     if namespace(rows) is numpy:
         from scipy.spatial.distance import pdist
@@ -91,7 +91,7 @@ def distances_within(
             return pdist(rows)
         if rows.shape[-2] > _FEW_ROWS:
             return numpy.stack([distances_within(each) for each in rows])
-        # A call for each small sample would take longer than its distances.
+        # A call per small sample would take longer than its distances.
         apart = (rows[..., i + 1 :, :] - rows[..., i : i + 1, :] for i in range(rows.shape[-2]))
         return numpy.concatenate([(numpy.einsum("...d,...d", each, each)) ** 0.5 for each in apart], axis=-1)
     torch: Any = namespace(rows)
@@ -108,15 +108,15 @@ def median_distance(rows: Float[Array, "... n d"], real: Bool[Array, "... n"] | 
     rows : array of shape (..., n, d)
         The rows of both samples.
     real : bool Tensor of shape (..., n), optional
-        False where a row is padding, for tensors; by default none is.
+        For tensors, False where a row is padding; by default none is.
     """
     return median_width(distances_within(rows, real))
 
 
 def median_width(distances: Float[Array, "... pairs"]) -> Float[Array, "..."]:
-    """Kernel width from the distances between rows: their median, over the last axis.
+    """Return the kernel width from the distances between rows: their median, over the last axis.
 
-    Where that is zero (most rows alike) the mean distance stands in, and 1 where all rows are the same.
+    If that is zero (most rows are equal), use the mean distance, and 1 if all rows are equal.
     """
     xp: Any = namespace(distances)
     if xp is numpy:

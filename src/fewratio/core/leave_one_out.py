@@ -1,4 +1,4 @@
-"""Ratios at instances that the fit has not seen: each pair of instances left out in turn, without solving again."""
+"""Ratios at held-out instances: each pair of instances is left out in turn, without solving again."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ class LeaveOneOut:
     Parameters
     ----------
     moments : Moments
-        Of all rows, two of each sample at least.
+        Moments of all rows, at least two per sample.
     alpha : float
         Relative parameter, 0 <= alpha < 1.
     regs : array of shape (n_regs,)
@@ -42,12 +42,12 @@ class LeaveOneOut:
         self.share_nu, self.c_nu, self.c_de = 1 / fewer.n_nu, alpha / fewer.n_nu, (1 - alpha) / fewer.n_de
 
     def ratios(self, phi_nu: Float[Array, "p t"], phi_de: Float[Array, "p t"]) -> Float[Array, "n_regs 2 p"]:
-        """Give the ratio at the numerator's and at the denominator's instance of each pair.
+        """Return the ratio at the numerator's and at the denominator's instance of each pair.
 
         Parameters
         ----------
         phi_nu, phi_de : array of shape (p, t)
-            Features of the pairs to be left out, rows that are summed in the moments.
+            Features of the pairs to leave out; their rows must be part of the moments.
         """
         xp = namespace(phi_nu)
         inverse, c_nu, c_de = self.path.inverse, self.c_nu, self.c_de

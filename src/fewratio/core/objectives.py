@@ -15,15 +15,15 @@ class Objective(Protocol):
     """A loss of the ratio values of a pair's joined rows, given their shares in the two means."""
 
     def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"], /) -> Float[Array, "..."]:
-        """Give one loss per task."""
+        """Return one loss per task."""
 
 
 @runtime_checkable
 class EpisodeObjective(Protocol):
-    """A loss for training that needs more of an episode than the query's shares."""
+    """A training loss that needs more from an episode than the query's shares."""
 
     def on(self, ratio: Float[Array, "... n"], episode: Episode, /) -> Float[Array, "..."]:
-        """Give one loss per task, from the values of the query's rows."""
+        """Return one loss per task, from the values of the query's rows."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class RelativeSquaredError:
     alpha: float | Array = 0.5
 
     def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
-        """Give J for each task."""
+        """Return J for each task."""
         return weighted_squared_error(ratio, *shares_of_expectations(shares, self.alpha))
 
 
 def shares_of_expectations(
     shares: Float[Array, "... 2 n"], alpha: float | Array
 ) -> tuple[Float[Array, "... n"], Float[Array, "... n"]]:
-    """Give the share of every row in the mean over the numerator, and in that over the mixture of both."""
+    """Return the share of every row in the mean over the numerator, and in the mean over the mixture of both."""
     share_nu, share_de = shares[..., 0, :], shares[..., 1, :]
     weight = alpha if isinstance(alpha, float | int) else alpha[..., None]
     return share_nu, weight * share_nu + (1 - weight) * share_de
@@ -53,26 +53,26 @@ def shares_of_expectations(
 def weighted_squared_error(
     ratio: Float[Array, "... n"], numerator: Float[Array, "... n"], mixture: Float[Array, "... n"]
 ) -> Float[Array, "..."]:
-    """Eq. 8 as one sum over the rows, of r (q r / 2 - s), s and q their shares in the two expectations."""
+    """Compute Eq. 8 as one sum over the rows of r (q r / 2 - s), with s and q their shares in the two expectations."""
     return (ratio * (0.5 * mixture * ratio - numerator)).sum(-1)
 
 
 @dataclass(frozen=True)
 class CalibratedSquaredError:
-    """Eq. 8, and in training the squared difference of two divergences: that at the support, and that at the query.
+    """Eq. 8, plus, in training, the squared difference between the divergences at the support and at the query.
 
-    A divergence is read off the support. Nothing in Eq. 8 asks that it be what the query would say.
+    Divergences are computed at the support. Eq. 8 alone does not make them agree with the query.
     """
 
     alpha: float = 0.5
     weight: float = 1.0
 
     def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
-        """Give Eq. 8 for each task."""
+        """Return Eq. 8 for each task."""
         return RelativeSquaredError(self.alpha)(ratio, shares)
 
     def on(self, ratio: Float[Array, "... n"], episode: Episode) -> Float[Array, "..."]:
-        """Give the loss for tasks among whose query rows are the support's own, with no share in the query."""
+        """Return the loss for tasks whose query rows include those of the support, with no share in the query."""
         loss = self(ratio, episode.query.shares)
         if episode.support_index is None:
             return loss
@@ -91,7 +91,7 @@ class UnnormalisedKL:
     floor: float = 1e-6
 
     def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
-        """Give the loss for each task."""
+        """Return the loss for each task."""
         share_nu, mixture = shares_of_expectations(shares, self.alpha)
         return (mixture * ratio - share_nu * namespace(ratio).log(ratio.clip(min=self.floor))).sum(-1)
 
@@ -101,15 +101,14 @@ class NonNegativeLSIF:
     """Least squares with a correction against overfitting (Kato and Teshima 2021, the loss of D3RE).
 
     ``mean_nu(bound r^2 / 2 - r) + max(0, mean_de r^2 / 2 - bound mean_nu r^2 / 2)``. A flexible model can make the
-    ratio large at the numerator's rows alone, with nothing to hold it; the part that cannot be negative in
-    expectation, as long as ``bound`` is at most 1 / max r, is kept from becoming so. ``bound = 0`` is the plain loss
-    (alpha = 0).
+    ratio arbitrarily large at just the numerator's rows; the part that cannot be negative in expectation, as long as
+    ``bound`` is at most 1 / max r, is kept non-negative. ``bound = 0`` is the plain loss (alpha = 0).
     """
 
     bound: float | Array = 0.1
 
     def __call__(self, ratio: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
-        """Give the loss for each task."""
+        """Return the loss for each task."""
         squares = (shares * ratio.square().unsqueeze(-2)).sum(-1)
         square_nu, square_de = squares[..., 0], squares[..., 1]
         corrected = (square_de - self.bound * square_nu).relu()
@@ -117,5 +116,5 @@ class NonNegativeLSIF:
 
 
 def numerator_mean(value: Float[Array, "... n"], shares: Float[Array, "... 2 n"]) -> Float[Array, "..."]:
-    """Give the numerator's mean of whatever a model gives for a row: the loss of models that know normal rows only."""
+    """Return the numerator's mean of a model's output: the loss of models that only see normal rows."""
     return (value * shares[..., 0, :]).sum(-1)

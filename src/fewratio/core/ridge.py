@@ -1,4 +1,4 @@
-"""The ridge solve of Eq. 4-5, the only one in the package, and the sums over rows that it needs."""
+"""The ridge solver for Eq. 4-5, the only one in the package, and the sums over rows that it needs."""
 
 import operator
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from fewratio.errors import ParameterError
 
 @dataclass(frozen=True)
 class Moments:
-    """What Eq. 5 needs to know of two samples: sums over features, and sizes; `+` and `-` join and leave out rows.
+    """What Eq. 5 needs from two samples: sums over features, and sizes; `+` and `-` add and remove rows.
 
     Attributes
     ----------
     squares_nu, squares_de : array of shape (..., t, t)
-        Sum of phi phi' over the rows of either sample.
+        Sum of phi phi' over the rows of each sample.
     total_nu : array of shape (..., t)
         Sum of phi over the numerator's rows.
     n_nu, n_de : int
@@ -33,7 +33,7 @@ class Moments:
 
     @classmethod
     def of(cls, phi_nu: Float[Array, "... n t"], phi_de: Float[Array, "... m t"]) -> "Moments":
-        """Sum over the features of either sample's rows; there may be none."""
+        """Sum the features of each sample's rows; there may be none."""
         return cls(phi_nu.mT @ phi_nu, phi_de.mT @ phi_de, phi_nu.sum(-2), n_nu=phi_nu.shape[-2], n_de=phi_de.shape[-2])
 
     def __add__(self, more: "Moments") -> "Moments":
@@ -43,7 +43,7 @@ class Moments:
         return Moments(*map(operator.sub, vars(self).values(), vars(part).values()))
 
     def K(self, alpha: float) -> Float[Array, "... t t"]:
-        """Give K of Eq. 5: ``alpha mean_nu(phi phi') + (1 - alpha) mean_de(phi phi')``."""
+        """Return K of Eq. 5: ``alpha mean_nu(phi phi') + (1 - alpha) mean_de(phi phi')``."""
         return alpha / self.n_nu * self.squares_nu + (1 - alpha) / self.n_de * self.squares_de
 
     @property
@@ -90,14 +90,14 @@ def ridge_weights(
     rows, shares, alpha = float64(phi), float64(shares), float64(alpha)
     roots = shares**0.5
     root_nu, root_de = roots[..., 0, :], roots[..., 1, :]
-    # Roots of alpha and of the shares apart: a learned alpha must not meet the infinite slope at a padded row's zero.
+    # Separate roots of alpha and the shares: a learned alpha must not meet the infinite slope at a padded row's zero.
     # No row has both shares, so the sum is the root of alpha * share_nu + (1 - alpha) * share_de.
     p = rows * (alpha**0.5 * root_nu + (1 - alpha) ** 0.5 * root_de)[..., None]
     reg = _above_rounding(per_matrix(reg, rows), (_constant(p) ** 2).sum((-2, -1), keepdims=True))
     n, n_features = p.shape[-2:]
     form = form or ("dual" if n < n_features else "primal")
     if form not in ("primal", "dual"):
-        raise ParameterError(f"form is {form!r}; it must be 'primal' or 'dual'. Leave it out to take the smaller one.")
+        raise ParameterError(f"form is {form!r}; it must be 'primal' or 'dual'. Leave it out to use the smaller one.")
 
     if form == "dual" and (not isinstance(alpha, float | int) or alpha > 0):
         w = p.mT @ _solve(p @ p.mT, reg, (root_nu / alpha**0.5)[..., None])
@@ -105,13 +105,13 @@ def ridge_weights(
     k = rows.mT @ shares[..., 0, :, None]
     if form == "primal":
         return _as_type(_solve(p.mT @ p, reg, k)[..., 0], phi)
-    # At alpha = 0 k is no combination of P's rows: Woodbury. It loses digits as reg falls; float64 has enough.
+    # At alpha = 0, k is not a combination of P's rows: use Woodbury. It loses digits as reg falls; float64 has enough.
     w = (k - p.mT @ _solve(p @ p.mT, reg, p @ k)) / reg
     return _as_type(w[..., 0], phi)
 
 
 def ridge_weights_of_moments(K: Float[Array, "... t t"], k: Float[Array, "... t"], reg: float) -> Float[Array, "... t"]:
-    """Solve Eq. 5 from its two moments: ``w = (K + reg I)^-1 k``, what `ridge_weights` gives for the rows behind them.
+    """Solve Eq. 5 from its two moments: ``w = (K + reg I)^-1 k``, the same as `ridge_weights` for their rows.
 
     Parameters
     ----------
@@ -144,17 +144,17 @@ class RidgePath:
     def of(cls, K: Float[Array, "t t"], regs: Float[Array, " n_regs"]) -> "RidgePath":
         """Decompose K."""
         values, vectors = namespace(K).linalg.eigh(K)
-        # A Gram matrix has no negative eigenvalues but for rounding.
+        # A Gram matrix has no negative eigenvalues, except by rounding.
         return cls(vectors, 1 / (values.clip(min=0)[:, None] + _above_rounding(regs, _trace(K)[0])))
 
     def solve(self, b: Float[Array, " t"]) -> Float[Array, "n_regs t"]:
-        """Give ``(K + reg I)^-1 b`` for each regulariser."""
+        """Return ``(K + reg I)^-1 b`` for each regulariser."""
         return (self.vectors @ (self.inverse * (b @ self.vectors)[:, None])).mT
 
 
 def _above_rounding(reg: Any, trace: Array) -> Array:
-    # Where the features are so large that reg is lost in the rounding of a singular Gram matrix, that rounding takes
-    # its place; in any other case it is lost beside reg.
+    # If the features are so large that reg is lost in the rounding of a singular Gram matrix, this term replaces it;
+    # otherwise the term is negligible.
     return reg + 10 * float(numpy.finfo(numpy.float64).eps) * trace
 
 
@@ -164,7 +164,7 @@ def _trace(matrix: Array) -> Array:
 
 
 def _constant(array: Array) -> Array:
-    """Give the values without their gradients."""
+    """Return the values without their gradients."""
     return array if namespace(array) is numpy else array.detach()
 
 

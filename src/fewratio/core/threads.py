@@ -8,7 +8,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-# The limit is the whole process's: who comes first sets it, who leaves last lifts it.
+# The limit holds for the whole process: the first to enter sets it, the last to leave lifts it.
 _LOCK = Lock()
 _inside = 0
 _before: list[int] = []
@@ -16,7 +16,7 @@ _before: list[int] = []
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let linear algebra use one thread: of many small products, threads that wait for each other take longer."""
+    """Let linear algebra use one thread: for many small products, threads that wait for each other are slower."""
     global _inside
     with _LOCK:
         if not _inside:
@@ -33,7 +33,7 @@ def one_thread() -> Iterator[None]:
 
 
 def n_threads() -> int:
-    """Give how many threads linear algebra may use here, which is what the user lets a computation use."""
+    """Return how many threads linear algebra may use here: the user's limit for any computation."""
     return max(_count_threads(), default=1)
 
 
@@ -42,7 +42,7 @@ def _count_threads() -> list[Any]:
 
 
 def _set(numbers: Iterable[Any]) -> None:
-    # Not of int: type checks in tests would draw an item, and change the global random state.
+    # Not annotated as int: type checks in tests would draw an item, and change the global random state.
     for library, number in zip(_libraries().lib_controllers, numbers, strict=True):
         library.set_num_threads(number)
     # threadpoolctl lets only one thread change limits, until it leaves a block: another one must be able to lift ours.
@@ -52,5 +52,5 @@ def _set(numbers: Iterable[Any]) -> None:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    # To look for the libraries takes milliseconds, more than a small block of pairs.
+    # Finding the libraries takes milliseconds, longer than a small block of pairs.
     return ThreadpoolController().select(user_api="blas")

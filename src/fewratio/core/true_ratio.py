@@ -7,18 +7,18 @@ from fewratio.core.shapes import Array, Float
 
 
 def relative_ratio(log_nu: Array, log_de: Array, alpha: float | Array) -> Array:
-    """Give the relative ratio p_nu / (alpha p_nu + (1 - alpha) p_de) from log densities.
+    """Return the relative ratio p_nu / (alpha p_nu + (1 - alpha) p_de) from log densities.
 
     Written as 1 / (alpha + (1 - alpha) p_de / p_nu), so that densities that underflow do no harm.
     """
-    # What overflows is a ratio of 0, as it should be.
+    # An overflow gives a ratio of 0, as it should.
     with np.errstate(over="ignore"):
         return 1 / (alpha + (1 - alpha) * namespace(log_nu).exp(log_de - log_nu))
 
 
 def true_ratio(log_ratio: Float[Array, "... n"], alpha: Float[Array, "..."]) -> Float[Array, "... n"]:
-    """Give the relative ratio of each task's instances from the logarithm of the plain one; NaN stays NaN."""
-    # Beyond these bounds the relative ratio is at its own, and an exponential would overflow.
+    """Return the relative ratio of each task's instances from the logarithm of the plain one; NaN stays NaN."""
+    # Beyond these bounds the relative ratio is at its limits, and an exponential would overflow.
     return relative_ratio(log_ratio.clip(-60, 60), 0.0, alpha[..., None])
 
 
@@ -30,7 +30,7 @@ def gaussian_relative_ratio(
     de_std: float | Array,
     alpha: float | Array,
 ) -> Float[Array, "... n"]:
-    """Give the true relative ratio of two Gaussians with independent columns.
+    """Return the true relative ratio of two Gaussians with independent columns.
 
     Parameters
     ----------

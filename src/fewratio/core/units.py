@@ -1,9 +1,9 @@
-"""Units of columns: all there are.
+"""All units of columns.
 
 `column_scaling` is for estimators, which measure distances, and `RankScaling` for those that learn from related
 datasets. `standardise` is for the two-sample test, where categories count as one column. `clip_to_middle` and
-`clip_far` keep outliers from setting a unit: the first goes by quantiles, the second by the median, for samples of a
-few rows and for residuals of a series.
+`clip_far` keep outliers from setting a unit: the first uses quantiles, the second the median, for samples of a few rows
+and for residuals of a series.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,19 +18,18 @@ from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats
 
 _KEPT = 0.05, 0.95
-# Values that are so many times farther from the median than half of the others count as that far: values of a normal
-# column never are.
+# Distances from the median are capped at this multiple of their median, which values of a normal column never reach.
 _FARTHEST = 10.0
-# Ranks are interpolated between so many values; in models, which are kept in files, between fewer.
+# Ranks are interpolated between this many values; in models, which are saved in files, between fewer.
 _KNOTS, _KNOTS_OF_MODELS = 1_000, 100
 
 
-# Samples are iterables of Any: the checks of shapes in tests would else draw one, from the global random state.
+# Samples are iterables of Any: otherwise shape checks in tests would draw one, from the global random state.
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnScaling:
-    """What is done to rows before distances are taken: a common origin taken off, and columns divided by their units.
+    """Scaling of rows before distances are computed: subtract a common origin, and divide columns by their units.
 
     Attributes
     ----------
@@ -45,7 +44,7 @@ class ColumnScaling:
 
     @classmethod
     def of(cls, samples: Iterable[Any], scale: "str | ColumnScaling") -> "ColumnScaling":
-        """Learn from samples together; ``scale`` is "columns" or "none", as in the estimators, or known already."""
+        """Learn from all samples together; ``scale`` is "columns" or "none", as in estimators, or a known scaling."""
         if isinstance(scale, ColumnScaling):
             return scale
         return cls(*column_scaling(samples)) if scale == "columns" else cls(0.0, 1.0)
@@ -61,13 +60,13 @@ class ColumnScaling:
 
 
 def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
-    """Mean and unit of each column over the rows of all samples; a constant column is only centred.
+    """Return the mean and unit of each column over the rows of all samples; a constant column is only centred.
 
-    The unit is the root mean square distance from the median. Distances count as at most ten times their median, so
-    that a few outliers do not decide; values at the median do not count in that, so that a column that is nearly always
-    the same, such as rain or a rare defect, has about its standard deviation, and does not outweigh all others. A
-    column of two values has their difference for unit: a rare category must not be farther away than a common one. A
-    deviation that is only rounding, as 0.1 repeated has, is none.
+    The unit is the root mean square distance from the median. Distances are capped at ten times their median, so that a
+    few outliers do not decide. That median ignores values at the column's median, so that a column that is nearly
+    always the same, such as rain or a rare defect, has about its standard deviation as unit, and does not outweigh all
+    others. The unit of a column of two values is their difference: a rare category must not be farther away than a
+    common one. A deviation that is only rounding, as for 0.1 repeated, counts as none.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     Returns
     -------
     mean, scale : ndarray of shape (d,)
-        What to take off, and what to divide by after that.
+        What to subtract, and what to divide by after that.
 
     Examples
     --------
@@ -89,7 +88,7 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     n_rows = sum(len(X) for X in samples)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(X.sum(0, dtype=np.float64) for X in samples) / n_rows
-        # Columns in blocks: all of them together would be the table once more.
+        # Columns in blocks: all together would need a copy of the table.
         blocks = row_blocks(len(mean), n_rows)
         scale = np.concatenate([_units(np.concatenate([X[:, block].T for X in samples], axis=1)) for block in blocks])
     return mean, np.where(real_deviation(mean, scale, GIVEN) == 0, 1.0, scale)
@@ -108,9 +107,9 @@ def _units(columns: NDArray[np.floating]) -> Floats:
 
 
 def clip_to_middle(values: Floats, margin: float = 0.0, axis: int = 0) -> Floats:
-    """Clip columns so many widths of their middle 90 % beyond it, where outliers must not set a unit.
+    """Clip columns at `margin` widths of their middle 90 % beyond it, so that outliers do not set a unit.
 
-    Columns whose middle 90 % are equal stay as they are.
+    Columns whose middle 90 % are equal do not change.
     """
     low, high = np.quantile(values, _KEPT, axis=axis, keepdims=True)
     reach = np.where(high > low, margin * (high - low) if margin else 0.0, np.inf)
@@ -118,9 +117,9 @@ def clip_to_middle(values: Floats, margin: float = 0.0, axis: int = 0) -> Floats
 
 
 def clip_far(values: Floats, n_deviations: float, middle: Floats | float = 0.0) -> Floats:
-    """Clip columns at so many robust standard deviations (1.4826 median absolute deviations) from a middle.
+    """Clip columns at `n_deviations` robust standard deviations (1.4826 median absolute deviations) from a middle.
 
-    Columns half of whose values are at the middle, as zeros and ones often are, stay as they are.
+    Columns with half of their values at the middle, as zeros and ones often have, do not change.
     """
     deviations = 1.4826 * np.median(np.abs(values - middle), axis=0)
     limits = n_deviations * np.where(deviations > 0, deviations, np.inf)
@@ -128,7 +127,7 @@ def clip_far(values: Floats, n_deviations: float, middle: Floats | float = 0.0) 
 
 
 def rank_knots(values: Floats, most: int = _KNOTS) -> tuple[Floats, Floats]:
-    """Give values of a column and their ranks, between 0 and 1, from which those of others are interpolated.
+    """Return values of a column and their ranks, between 0 and 1, from which to interpolate other ranks.
 
     Equal values have the mean of their ranks. If there are many values, about ``most`` are kept.
     """
@@ -139,15 +138,15 @@ def rank_knots(values: Floats, most: int = _KNOTS) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class RankScaling:
-    """Ranks of values among known ones, between 0 and 1: the same whatever the units, or any growing function of them.
+    """Ranks of values among known ones, between 0 and 1: independent of units, and of any increasing transformation.
 
-    Beyond the known values they go on with the mean slope between these, ever flatter, by 0.5 at most: a pixel that was
-    nearly always black in the sources must not outweigh all others where it is white.
+    Beyond the known values they continue with the mean slope between these, ever flatter, by at most 0.5: a pixel that
+    was nearly always black in the sources must not outweigh all others where it is white.
 
     Attributes
     ----------
     values, ranks : ndarray of shape (d, n_knots)
-        Known values of each column in their order, the last repeated where there are fewer, and their ranks.
+        Known values of each column in order, the last repeated if there are fewer, and their ranks.
     """
 
     values: Floats
@@ -169,7 +168,7 @@ class RankScaling:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> "RankScaling":
-        """Give what a file has; raise ``ValueError`` if its arrays do not fit together."""
+        """Restore from the arrays of a file; raise ``ValueError`` if they do not fit together."""
         found = cls(arrays["values"], arrays["ranks"])
         is_whole = found.values.ndim == 2 and found.values.shape == found.ranks.shape and len(found.values) == n_columns
         if not (
@@ -197,9 +196,9 @@ class RankScaling:
 
 
 def standardise(rows: Floats, columns: Sequence[slice]) -> Floats:
-    """Bring columns to the median 0 and unit variance, the zeros and ones of a category together: it counts as one.
+    """Scale columns to median 0 and unit variance; the zeros and ones of a categorical column count as one column.
 
-    ``columns`` has the places of the features of each column of a table.
+    ``columns`` holds the places of the features of each column of a table.
     """
     centred = rows - np.median(rows, axis=0)
     variances = real_deviation(rows.mean(0), centred.std(0), GIVEN) ** 2

@@ -1,4 +1,4 @@
-"""Words for messages: counts, lists, and numbers that a reader can tell apart."""
+"""Texts for messages: counts, lists, and numbers with enough digits to differ."""
 
 from collections.abc import Callable, Iterable
 from decimal import ROUND_DOWN, Context
@@ -6,10 +6,10 @@ from typing import SupportsInt
 
 _LISTED = 5
 
-# What divergences are where no rows are held out.
+# Describes divergences if no rows are held out.
 OF_FITTED_ROWS = "from the rows of the fit, so too large on average; a comparison of two tables uses other rows"
-# Beside divergences of datasets, one of which is 0.
-NONE_NEARER = "(a divergence of 0: no difference is seen; of several such datasets none is nearer)"
+# Explains divergences of datasets if one of them is 0.
+NONE_NEARER = "(a divergence of 0: no difference is seen; several such datasets are equally near)"
 
 
 def write_count(n: SupportsInt, noun: str) -> str:
@@ -69,10 +69,10 @@ def quote_list(items: Iterable[object], most: int = _LISTED) -> str:
 def write_apart(
     first: float, second: float, write: Callable[[float, int], str] = lambda value, digits: f"{value:.{digits}g}"
 ) -> list[str]:
-    """Return two numbers as texts, with as many digits as it takes to tell them apart and how far."""
+    """Return two numbers as texts, with enough digits to show that they differ, and by how much."""
     texts = {digits: [write(value, digits) for value in (first, second)] for digits in (4, 5, 6, 8, 12)}
     different = [digits for digits, (one, other) in texts.items() if one != other]
-    # One digit more, unless four tell enough: 1013.27 and 1014.46, not 1013 and 1014.
+    # One more digit, unless four are enough: 1013.27 and 1014.46, not 1013 and 1014.
     clear = [digits for digits in different if abs(second - first) * 10.0 ** (digits - 1) >= 20 * abs(first)]
     return texts[(clear or different or [4])[0]]
 
@@ -89,5 +89,5 @@ def write_limit(value: float) -> str:
 
 
 def write_signed(difference: float) -> str:
-    """Return a difference with its sign and two digits; of large ones all before the point."""
+    """Return a difference with its sign and two digits; large ones with all digits before the point."""
     return f"{difference:+.2g}" if abs(difference) < 100 else f"{difference:+.0f}"

@@ -31,7 +31,7 @@ def demo(request: frame.Request, name: Demo, output: Path, steps: int | None) ->
     """
     if name is not Demo.RATIO and steps is not None:
         raise ParameterError("--steps is for the ratio demo; this one does not train. Leave it out.")
-    # A folder that cannot be made is what the check finds.
+    # The check reports a folder that cannot be made.
     with suppress(OSError):
         output.mkdir(parents=True, exist_ok=True)
     frame.check_picture(output / "picture.png", "--output")

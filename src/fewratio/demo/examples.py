@@ -15,10 +15,10 @@ def write_examples(folder: Path, seed: int = 0) -> None:
     Parameters
     ----------
     folder : Path
-        Where to; it must be there. ``wines``, ``line``, ``sensors`` and ``new`` are folders in it; ``machine.csv``,
+        An existing folder. ``wines``, ``line``, ``sensors`` and ``new`` are folders in it; ``machine.csv``,
         ``survey.csv`` and ``people.csv`` are files.
     seed : int, default=0
-        Of what is random.
+        Seed of all random numbers.
     """
     for name in ("wines", "line", "sensors", "new"):
         (folder / name).mkdir(exist_ok=True)
@@ -44,7 +44,7 @@ def _write_series(path: Path, seed: int) -> None:
 
 
 def _write_line(folder: Path, seed: int) -> None:
-    """Write pieces of a made-up production line and of three days: from noon of Tuesday they are too heavy."""
+    """Write pieces of a made-up production line and of three days; from Tuesday noon they are too heavy."""
     rng = np.random.default_rng(seed)
     for name, n in {"reference": 300, "monday": 80, "tuesday": 80, "wednesday": 80}.items():
         later = np.arange(n) >= n // 2 if name == "tuesday" else np.full(n, name == "wednesday")
@@ -53,7 +53,7 @@ def _write_line(folder: Path, seed: int) -> None:
 
 
 def _write_survey(folder: Path, seed: int) -> None:
-    """Write made-up answers to a survey, which the young and the urban gave more often, and people to be told of."""
+    """Write made-up answers to a survey, which young and urban people gave more often, and the people to describe."""
     rng = np.random.default_rng(seed)
     for name, n_rows, age, urban in (("survey", 300, 38, 0.8), ("people", 200, 50, 0.55)):
         years = rng.normal(age, 12, n_rows).clip(18, 90).round()
@@ -63,10 +63,9 @@ def _write_survey(folder: Path, seed: int) -> None:
 
 
 def _write_sensors(folder: Path, seed: int) -> None:
-    """Write readings of made-up sensors of one model, each with an offset and gain of its own, and of two new ones.
+    """Write readings of made-up sensors of one model, each with its own offset and gain, and of two new ones.
 
-    They differ from each other mostly in temperature, so that two of them are told apart by that; within a sensor the
-    other readings tell more.
+    Sensors differ from each other mostly in temperature; within a sensor, the other readings vary more.
     """
     rng = np.random.default_rng(seed)
     names = [f"sensors/sensor_{number:02d}.csv" for number in range(1, N_SENSORS + 1)]

@@ -22,7 +22,7 @@ def run_ratio_demo(folder: Path, steps: int, seed: int) -> tuple[dict[str, float
     Parameters
     ----------
     folder : Path
-        Where `PICTURES` go; it must be there.
+        An existing folder for `PICTURES`.
     steps : int
         Training steps.
     seed : int
@@ -31,7 +31,7 @@ def run_ratio_demo(folder: Path, steps: int, seed: int) -> tuple[dict[str, float
     Returns
     -------
     (dict, History)
-        By method, the mean regret to the true ratio; and how the training went.
+        The mean regret to the true ratio by method, and the history of the training.
     """
     rng = np.random.default_rng(seed)
     sources, validation, targets = (gaussian_family(n, random_state=rng) for n in (N_SOURCES, N_VALIDATION, N_TARGETS))

@@ -8,17 +8,17 @@ N_KNOWN, N_OTHER, N_STRANGERS = 20, 10, 4
 
 
 def write_wine_tables(folder: Path, seed: int = 0) -> tuple[list[Path], list[str]]:
-    """Deal scikit-learn's wine data (Aeberhard and Forina, UCI) into three CSV files.
+    """Divide scikit-learn's wine data (Aeberhard and Forina, UCI) into three CSV files.
 
-    To make ordinary tables of them, a number of the bottle, the day of its analysis and its closure, here and there
-    missing, are added; these are made up.
+    To make them ordinary tables, made-up columns are added: a bottle number, the day of its analysis, and its closure,
+    which is sometimes missing.
 
     Parameters
     ----------
     folder : Path
-        Where to; it must be there.
+        An existing folder.
     seed : int, default=0
-        Deals.
+        Seed of the division.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
         estimator = AutoRatioEstimator(scale=request.scale or "auto", random_state=0)
     samples = read_samples(estimator, {raw.name: raw for raw in tables}, request.options(*tables))
     X_nu, X_de = samples.tables
-    # Whole blocks, so that predict makes the same ones of a piece as of a table that is held: bit-identical.
+    # Whole blocks, so that predict forms the same blocks as for a table in memory: bit-identical.
     step = block_rows(X_nu.n_features + HIDDEN_VALUES)
     step *= block_rows(step * X_nu.n_features)
     pieces: list[dict[str, Sequence[Any]]] = []

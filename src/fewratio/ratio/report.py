@@ -19,7 +19,7 @@ _EXTREME, _POINTS, _VALUES, _BINS = 10, 1000, 8, 30
 
 
 class RatioRows:
-    """The ratios at so many rows of a table, and the rows that a report shows: extreme ones, and some drawn of all."""
+    """The ratios at the rows of a table, and the rows that a report shows: extreme ones, and a random selection."""
 
     def __init__(self, n_rows: int) -> None:
         self.ratios: list[Floats] = []
@@ -28,7 +28,7 @@ class RatioRows:
         self._is_drawn: list[NDArray[np.bool_]] = []
 
     def add(self, table: Table, raw: RawTable, ratios: Floats, start: int) -> None:
-        """Take a piece of the table, whose first row has the number `start`."""
+        """Add a piece of the table, whose first row has the number `start`."""
         self.ratios.append(ratios)
         order = np.argsort(ratios, kind="stable")
         drawn = self._drawn[slice(*np.searchsorted(self._drawn, (start, start + len(ratios))))] - start
@@ -46,15 +46,15 @@ class RatioRows:
         Parameters
         ----------
         names : sequence of str
-            What numerator, denominator and the table of rows are called.
+            Names of the numerator, the denominator and the table of rows.
         divergence : float
-            Of the two samples.
+            Divergence of the two samples.
         samples : Samples
             The two samples.
         settings : mapping
-            What the estimator was told.
+            The parameters of the estimator.
         command : str
-            What makes the report again.
+            The command that makes the report.
         """
         ratios, nu, de = np.concatenate(self.ratios), names[0], names[1]
         above = float((ratios > 1).mean())
@@ -89,7 +89,7 @@ class RatioRows:
         return shares_chart({names[2]: ratios}, highest, _BINS, f"ratio {names[0]}/{names[1]}", description)
 
     def _keep_shown(self) -> tuple[Floats, RawTable, Table]:
-        """Return the ratios of the rows that are shown, and the rows as they were given and as they were encoded."""
+        """Return the ratios of the rows to show, and these rows, both original and encoded."""
         ratios, raws, tables = zip(*self._shown, strict=True)
         called = [name for table in tables for name in table.row_names or ()]
         table = Table(np.concatenate([each.numbers for each in tables]), tables[0].feature_names, row_names=called)

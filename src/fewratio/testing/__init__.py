@@ -2,7 +2,7 @@
 
 from fewratio.lazy import attach
 
-# The p-value up to which a difference is called one, in pictures, words and warnings.
+# A difference counts as one up to this p-value, in pictures, texts and warnings.
 LEVEL = 0.05
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,4 +1,4 @@
-"""What permutation tests share: who may change samples, and the divergences of many pairs of samples."""
+"""What permutation tests share: which rows may change samples, and the divergences of many pairs of samples."""
 
 import math
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
 from fewratio.estimators.base import RatioEstimator
 
-# Statistics that differ by less are the same one: equal permutations must not be told apart by rounding. It is the
-# precision of single precision, which learned models compute in.
+# Statistics that differ by less count as equal: rounding must not separate equal permutations. It is the accuracy of
+# single precision, in which learned models compute.
 ROUNDING = 1e-6
 
 
@@ -26,7 +26,7 @@ class Exchange:
     sizes : sequence of int
         Number of units of each block.
     counts : sequence of int
-        How many of them are in one of the two samples, the same one for all blocks.
+        How many of them are in one of the two samples, the same sample for all blocks.
     """
 
     sizes: Sequence[int]
@@ -38,27 +38,27 @@ class Exchange:
         return math.prod(map(math.comb, self.sizes, self.counts))
 
     def is_enumerated(self, n_permutations: int) -> bool:
-        """Return whether all permutations are taken: they cost no more than drawn ones would."""
-        # There are at least as many as units that can change. For a million rows the number itself takes a minute.
+        """Return whether to use all permutations: they cost no more than drawn ones would."""
+        # There are at least as many as units that can change. For a million rows, counting them takes a minute.
         most = n_permutations + 1
         if any(size > most and 0 < count < size for size, count in zip(self.sizes, self.counts, strict=True)):
             return False
         return self.n_permutations <= most
 
     def count_used(self, n_permutations: int) -> int:
-        """How many permutations the test takes, where so many are asked for."""
+        """Return how many permutations the test uses if `n_permutations` are requested."""
         return self.n_permutations if self.is_enumerated(n_permutations) else n_permutations
 
     def smallest_p_value(self, n_permutations: int) -> float:
-        """Give the smallest p-value that the test can come to."""
+        """Return the smallest p-value that the test can reach."""
         if not self.is_enumerated(n_permutations):
             return 1 / (1 + n_permutations)
-        # Samples of one size can change their names without changing the statistic.
+        # Swapping samples of equal size does not change the statistic.
         alike = 2 if all(size == 2 * count for size, count in zip(self.sizes, self.counts, strict=True)) else 1
         return min(1.0, alike / self.n_permutations)
 
     def enumerate_all(self) -> NDArray[np.bool_]:
-        """Give all permutations, of shape (n_permutations, n_units): which units are in that sample."""
+        """Return all permutations, of shape (n_permutations, n_units): which units are in that sample."""
         blocks = []
         for size, count in zip(self.sizes, self.counts, strict=True):
             places = np.array(list(combinations(range(size), count)), dtype=np.intp)
@@ -73,7 +73,7 @@ class Exchange:
 
 
 def compute_divergences(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
-    """Give the divergences of shape (2, n_pairs): of the first samples from the second, and the reverse.
+    """Return the divergences of shape (2, n_pairs): of the first samples from the second, and the reverse.
 
     Parameters
     ----------
@@ -84,6 +84,6 @@ def compute_divergences(estimator: RatioEstimator, rows: Floats, first: Numbers,
     first, second : int arrays of shape (n_pairs, n_first) and (n_pairs, n_second)
         Which rows make the samples.
     """
-    # Thousands of small systems: threads that wait for each other would take longer than one alone.
+    # Thousands of small systems: threads that wait for each other are slower than one.
     with one_thread():
         return estimator._both_divergences(rows, first, second)

@@ -22,8 +22,8 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import OnStep
 from fewratio.testing.permutations import ROUNDING, Exchange, compute_divergences
 
-# How much each statistic counts (docs/decisions/0009): chosen on simulated pairs of the kinds that
-# benchmarks/everyday/comparison.py has, with other seeds than those of the records.
+# Weight of each statistic (docs/decisions/0009): chosen on simulated pairs of the kinds in
+# benchmarks/everyday/comparison.py, with other seeds than those of the records.
 WEIGHTS = {
     "energy distance": 4.0,
     "difference of means": 8.0,
@@ -36,20 +36,20 @@ WEIGHTS = {
     "shape": 1.0,
     "categories": 4.0,
 }
-# Where values are clipped of which means are taken: in robust deviations from the median.
+# Values are clipped at this many robust deviations from the median before means are computed.
 _FAR = 2.5
-# Units that are permuted: groups of rows, so many of the smaller sample; no more than so many together, and no more
-# than make so many values, but so many in any case.
+# Groups of rows to permute: this many in the smaller sample, at most this many in all, at most this many values, but at
+# least this many in any case.
 _OF_SMALLER, _MAX_UNITS, _MAX_VALUES, _MIN_UNITS = 1_000, 10_000, 2**23, 200
-# Kernels use so many rows, and are approximated from the kernels with so many of them (Nystrom).
+# Most rows for kernels, and centres from which to approximate them (Nystrom).
 _MAX_KERNEL_ROWS, _MAX_CENTRES = 10_000, 500
 # The ratio's kernel: its width in median distances, and its regulariser.
 _WIDTH, _REG = 0.5, 0.01
-# The regulariser of the discriminant, for as many features as units.
+# The regulariser of the discriminant if there are as many features as units.
 _RIDGE = 0.05
-# Pairs of features whose products are compared: all pairs of 60 columns.
+# Most pairs of features whose products to compare: all pairs of 60 columns.
 _MAX_PAIRS = 1_770
-# Columns among which the joint difference is divided: the strongest.
+# The joint difference is divided among this many columns, the strongest.
 _SHARED_AMONG = 200
 
 
@@ -62,25 +62,25 @@ class TwoSampleTest:
     statistic : float
         Minus the decimal logarithm of the weighted harmonic mean of the statistics' tails.
     null_distribution : ndarray of shape (n_permutations,)
-        The same of the permutations: all of them if `is_enumerated`, the observed one among them, else drawn ones.
+        The statistic of the permutations: all of them, including the observed one, if `is_enumerated`, else drawn ones.
     is_enumerated : bool
         Whether all permutations were enumerated.
     p_value : float
-        The share of permutations whose statistic is at least the observed one; that counts as one of them.
+        The share of permutations, including the observed one, whose statistic is at least the observed one.
     p_values : dict of str to float
-        The p-value of each statistic by itself.
+        The p-value of each single statistic.
     smallest_p_value : float
-        What the p-value would be if no other permutation came near the observed one.
+        The p-value if no other permutation came near the observed one.
     column_p_values : ndarray of shape (n_columns,)
         The share of permutations in which any column differs as much as this one does: adjusted for all columns.
     column_contributions : ndarray of shape (n_columns,)
-        Each column's share of the joint difference (`_contributions`); zeros where not asked for.
+        Each column's share of the joint difference (`_contributions`); zeros if not asked for.
     pairs : int ndarray of shape (n_pairs, 2)
         The numbers of the columns whose products were compared.
     pair_p_values : ndarray of shape (n_pairs,)
-        The share of permutations in which any product differs as much as that of these columns does.
+        The share of permutations in which any product differs as much as the product of these columns.
     n_tested, n_in_kernels : (int, int)
-        Rows of either sample that means use, and that the statistics of kernels use.
+        Rows of each sample used for means, and for kernel statistics.
     """
 
     statistic: float
@@ -104,16 +104,16 @@ def select_rows(
     pairs: Numbers | None = None,
     order: Numbers | None = None,
 ) -> Numbers:
-    """Select the rows to test with: all of them, or a random part of either sample, or of the pairs, if there are many.
+    """Select the rows to test with: all of them, or, if there are many, a random part of each sample or of the pairs.
 
-    Their order, and which are drawn, depends on the values alone: not on the order of rows and columns, on units, or on
-    which sample is called the first.
+    Their order, and which are drawn, depend only on the values: not on the order of rows, columns or samples, nor on
+    units.
     """
     most, order = _most_units(rows), row_order(rows) if order is None else order
     if len(order) <= most:
         return order
     if pairs is not None:
-        # In the order in which their first rows come.
+        # Pairs in the order of their first rows.
         ordered = np.array(list(dict.fromkeys(pairs[order].tolist())))
         return order[np.isin(pairs[order], rng.choice(ordered, most // 2, replace=False))]
     samples = _split_rows(order, is_first)
@@ -133,13 +133,13 @@ def _split_rows(order: Numbers, is_first: NDArray[np.bool_]) -> list[Numbers]:
 
 
 def make_exchange(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[Exchange, Numbers]:
-    """Give the units that may change samples, and the number of each row's unit.
+    """Return the units that may change samples, and the unit number of each row.
 
     Parameters
     ----------
     is_first : bool ndarray of shape (n,)
     blocks : int ndarray of shape (n,) or None
-        The rows of a block change places among each other; where each block lies in one sample, whole blocks do.
+        Rows are exchanged within their block; if each block lies in one sample, whole blocks are exchanged.
     """
     n = len(is_first)
     if blocks is None:
@@ -159,7 +159,7 @@ class _Units(NamedTuple):
     Attributes
     ----------
     used : int ndarray of shape (n_used,)
-        The numbers of the rows that are used, those of a unit one after the other.
+        The numbers of the rows to use, unit by unit.
     starts : int ndarray of shape (n_units,)
         Where each unit begins among them.
     is_first : bool ndarray of shape (n_units,)
@@ -181,10 +181,10 @@ class _Units(NamedTuple):
         rng: np.random.Generator,
         order: Numbers | None = None,
     ) -> "_Units":
-        """Make units of all rows, or of nearly all: of many rows, groups of one size that are made by chance.
+        """Make each row a unit, or, if there are many rows, put nearly all of them into random groups of one size.
 
-        Only the labels and chance say what is in a group, so groups are as exchangeable as rows are. Their size is set
-        by the smaller sample; what is left over is not used. Nothing depends on the order of rows, columns or samples.
+        Only labels and chance decide what is in a group, so groups are as exchangeable as rows. The smaller sample sets
+        their size; rows that do not fill a group are not used. The order of rows, columns or samples does not matter.
         """
         order = row_order(rows) if order is None else order
         if blocks is not None:
@@ -205,7 +205,7 @@ class _Units(NamedTuple):
         used = np.concatenate(samples)
         marks = np.arange(sum(counts)) < counts[0]
         if size == 1:
-            # In the order of the rows alone, not of their samples.
+            # Ordered by the rows only, not by their samples.
             place = np.argsort(np.argsort(order)[used])
             used, marks = used[place], marks[place]
         return cls(used, np.arange(0, len(used), size), marks, Exchange((len(marks),), (counts[0],)))
@@ -216,7 +216,7 @@ class _Units(NamedTuple):
         return np.diff(np.append(self.starts, len(self.used)))
 
     def some(self, most: int) -> tuple["_Units", Numbers]:
-        """Give the same units, each with its first rows alone, at most so many together; and these rows' places."""
+        """Return the same units with only their first rows, at most `most` in all, and the places of these rows."""
         kept = np.minimum(self.sizes, max(1, most // len(self.starts))) if len(self.used) > most else self.sizes
         starts = np.cumsum(kept) - kept
         places = np.arange(kept.sum()) - np.repeat(starts - self.starts, kept)
@@ -238,7 +238,7 @@ class _Units(NamedTuple):
 
 
 def mark_smaller(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark the smaller sample, or of two equal ones that with the first row, no matter which is called the first."""
+    """Mark the smaller sample, or, if sizes are equal, the one with the first row, whichever is called the first."""
     more = 2 * int(is_first.sum()) - len(is_first)
     return is_first if more < 0 or (more == 0 and is_first[0]) else ~is_first
 
@@ -260,32 +260,32 @@ def two_sample_test(
     """Test whether two samples come from one distribution.
 
     Every statistic is computed for the observed samples and for all permutations, and turned into a tail: the chance of
-    a value as large by a Pearson type III distribution with the mean, variance and skewness of the other permutations.
-    The weighted harmonic mean of the tails is ranked among the permutations. Tails are treated alike for the observed
-    samples and for every permutation, and whatever else the statistics use, units and kernel widths, is a function of
-    the rows together; so the test is exact at any size.
+    a value as large under a Pearson type III distribution with the mean, variance and skewness of the other
+    permutations. The weighted harmonic mean of the tails is ranked among the permutations. The observed samples and
+    every permutation are treated in the same way, and everything else that the statistics use, such as units and kernel
+    widths, depends only on all rows together; so the test is exact at any size.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
         Both samples.
     is_first : bool ndarray of shape (n,)
-        Which rows are in the first one.
+        Which rows are in the first sample.
     columns : sequence of slice
         Where the features of each column are.
     n_permutations : int
-        How many to draw, at least 1; where there are no more, each is taken once.
+        How many to draw, at least 1; if there are no more, each is used once.
     rng : numpy Generator
     blocks : int ndarray of shape (n,), optional
         Blocks of rows, see `make_exchange`.
     levels : mapping of int to int ndarray of shape (n,), optional
-        Of columns that are categories, by their numbers, the number of each row's category; -1 for what is missing.
+        For each categorical column, by its number, the category number of each row; -1 if missing.
     order : int ndarray of shape (n,), optional
-        `row_order`, where it is known.
+        `row_order`, if it is known.
     estimator : RatioEstimator, optional
         Its divergence becomes one more statistic, which counts as much as all others together.
     report : callable
-        Called with the number of permutations that are done.
+        Called with the number of finished permutations.
     with_contributions : bool
         Whether to compute `column_contributions`, which takes longer than the test if there are few rows.
     """
@@ -297,7 +297,7 @@ def two_sample_test(
     is_enumerated = exchange.is_enumerated(n_permutations)
     every = exchange.enumerate_all() if is_enumerated else None
     total = exchange.count_used(n_permutations)
-    # A user's estimator may take long: smaller blocks, so that there is progress to see.
+    # A user's estimator may be slow: use smaller blocks to show progress.
     most = BLOCK_VALUES if estimator is None else BLOCK_VALUES // 64
     step = max(1, most // max(n_units, statistics.n_features))
     found, found_columns, found_levels = [], [], []
@@ -306,7 +306,7 @@ def two_sample_test(
         n_block = min(step, total - start)
         members = exchange.draw(n_block, rng) if every is None else every[start : start + n_block]
         if start == 0:
-            # The observed samples are computed as the others are.
+            # The observed samples are treated like the others.
             members = np.concatenate([units.is_first[None], members])
         values, of_columns, of_levels, products = statistics(members)
         if estimator is not None:
@@ -322,7 +322,7 @@ def two_sample_test(
     if of_levels.shape[1]:
         tails = np.stack([_tails(each, is_enumerated) for each in of_levels.T], axis=1)
         values["categories"] = np.log10((1 / tails).mean(1))
-        # As a number of deviations, as the other differences of columns are.
+        # In deviations, like the other differences of columns.
         deviations = -ndtri(tails / 2)
         any_column = np.maximum(any_column, deviations.max(1))
         numbers = list(statistics.level_columns)
@@ -353,7 +353,7 @@ def two_sample_test(
 
 
 def _p_values(statistics: Floats, is_enumerated: bool, observed: Floats | None = None) -> Floats:
-    """Give the share of permutations whose statistic is at least each one's.
+    """Return, for each statistic, the share of permutations whose statistic is at least as large.
 
     Parameters
     ----------
@@ -371,10 +371,10 @@ def _p_values(statistics: Floats, is_enumerated: bool, observed: Floats | None =
 
 
 def _tails(statistic: Floats, is_enumerated: bool) -> Floats:
-    """Give the chance of a value as large as each by a Pearson type III distribution with the moments of the others.
+    """Return the chance of a value as large as each, under a Pearson type III distribution with the others' moments.
 
-    A permutation and those that are equal to it, as the one with the samples' names exchanged is, are left out of the
-    moments: a far value would hide itself. So many permutations cannot show a chance below the square of the rank.
+    The moments leave out the permutation and those equal to it, such as the one with the samples swapped: a far value
+    would hide itself. A finite number of permutations cannot show a chance below the square of the rank.
     """
     ranks = _p_values(statistic, is_enumerated)
     reference = np.sort(statistic[int(is_enumerated) :])
@@ -396,7 +396,7 @@ def _tails(statistic: Floats, is_enumerated: bool) -> Floats:
 
 
 def _pearson_tail(values: Floats, skewness: Floats) -> Floats:
-    """Give the upper tail of the Pearson type III distribution of mean 0, variance 1 and some skewness."""
+    """Return the upper tail of the Pearson type III distribution with mean 0, variance 1 and this skewness."""
     root = 2 / np.where(np.abs(skewness) < 1e-3, 1e-3, np.abs(skewness))
     gamma = (root * np.where(skewness < 0, root - values, root + values)).clip(0)
     tail = np.where(skewness < 0, gammainc(root**2, gamma), gammaincc(root**2, gamma))
@@ -404,7 +404,7 @@ def _pearson_tail(values: Floats, skewness: Floats) -> Floats:
 
 
 def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bool_]) -> Floats:
-    """Give an estimator's divergence, the mean of both directions, for each row of memberships."""
+    """Return an estimator's divergence, averaged over both directions, for each row of memberships."""
     sizes, found = members.sum(1), np.empty(len(members))
     for size in np.unique(sizes):
         which = sizes == size
@@ -415,29 +415,29 @@ def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bo
 
 @dataclass(frozen=True)
 class _Statistics:
-    """Sums of features over units, which are all that the statistics need: permutations are a matrix product.
+    """Sums of features over units, all that the statistics need: permuting is then a matrix product.
 
     Attributes
     ----------
     sizes, kernel_sizes : ndarray of shape (n_units, 1)
-        How many rows of each unit means use, and kernels.
+        How many rows of each unit are used for means, and for kernels.
     energy : ndarray of shape (n_units, n_centres)
-        Of features whose inner products are |x| + |y| - |x - y| (city-block distances).
+        Sums of features whose inner products are |x| + |y| - |x - y| (city-block distances).
     norms : ndarray of shape (n_units, 1)
-        Of their squared lengths.
+        Sums of their squared lengths.
     ratio : ndarray of shape (n_units, n_centres)
-        Of Gaussian kernel features, whitened up to the regulariser: the squared difference of their means is the
+        Sums of Gaussian kernel features, whitened up to the regulariser: the squared difference of their means is the
         divergence of a least-squares ratio at alpha = 0.5 between samples of one size.
     clipped : ndarray of shape (n_units, d)
-        Of the values, standardised; far ones are clipped.
+        Sums of the values, standardised; far ones are clipped.
     white : ndarray of shape (n_units, at most d)
         The same, whitened up to a regulariser: the squared difference of their means is what the best linear function
         of the columns explains.
     marginal, shape : ndarray of shape (n_units, 3 * d) and (n_units, 2 * d)
-        Of each feature its values, their normal scores and the squares of those, standardised; and the third and
-        fourth Legendre polynomials of its ranks.
+        Sums, for each feature, of its values, their normal scores and the squares of those, standardised; and of the
+        third and fourth Legendre polynomials of its ranks.
     products : ndarray of shape (n_units, n_pairs)
-        Of the products of two features' clipped normal scores, standardised.
+        Sums of the products of two features' clipped normal scores, standardised.
     pairs : int ndarray of shape (n_pairs, 2)
         The columns of these two features.
     levels : sparse array of shape (n_levels, n_units)
@@ -500,7 +500,7 @@ class _Statistics:
             x = 2 * ranks - 1
             square = x * x
             features = _standardise(np.stack([(5 * square - 3) * x, (35 * square - 30) * square], axis=1))
-            # A column of two values has the same difference whatever function is taken of it.
+            # A column of two values has the same difference under any function.
             low, high = part.min(1, keepdims=True), part.max(1, keepdims=True)
             has_two = ((part == low) | (part == high)).all(1)
             shape[place] = np.where(has_two[:, None, None], 0, units.sum_rows(features))
@@ -536,11 +536,11 @@ class _Statistics:
 
     @property
     def n_features(self) -> int:
-        """The width of what a permutation is multiplied with."""
+        """The number of features that a permutation is multiplied with."""
         return max(each.shape[1] for each in (self.energy, self.marginal, self.products, self.levels.T))
 
     def __call__(self, members: NDArray[np.bool_]) -> tuple[dict[str, Floats], Floats, Floats, Floats]:
-        """Give the statistics by their names, and differences: of columns, of categories (chi-square), of products.
+        """Return the statistics by name, and the differences of columns, of categories (chi-square) and of products.
 
         Parameters
         ----------
@@ -555,25 +555,25 @@ class _Statistics:
 
         (n_first, n_second), (k_first, k_second) = sums(self.sizes), sums(self.kernel_sizes)
         n = n_first + n_second
-        # Multiplied by that, the difference of the means of a standardised feature has unit variance.
+        # Times this, the difference of the means of a standardised feature has unit variance.
         unit = np.sqrt(n_first * n_second / n)
 
         def difference(
             features: Floats, counts: tuple[Floats, Floats] = (n_first, n_second), found: Any = None
         ) -> Floats:
-            """Give the sizes of differences of means; 0 for what is only rounding, as between pairs of equal rows."""
+            """Return the sizes of differences of means; 0 if only rounding, as between pairs of equal rows."""
             of_first, of_second = sums(features) if found is None else found
             apart = np.abs(of_first / counts[0] - of_second / counts[1])
             return real_deviation(np.abs(features).sum(0) / (counts[0] + counts[1])[0], apart)
 
         energy, norms = sums(self.energy), sums(self.norms)
-        # The mean city-block distance within either sample; of a single row there is none.
+        # The mean city-block distance within each sample; a single row has none.
         within = [
             (k * norm - (total**2).sum(1, keepdims=True)) / np.maximum(k * (k - 1), 1)
             for k, norm, total in zip((k_first, k_second), norms, energy, strict=True)
         ]
         single = (k_first < 2) | (k_second < 2)
-        # Where all rows of a sample are equal only rounding would be left, and differ between equal permutations.
+        # If all rows of a sample are equal, only rounding would remain, and differ between equal permutations.
         scale = self.norms.sum() / self.kernel_sizes.sum()
         least = ROUNDING * scale + np.finfo(np.float64).tiny
         single |= np.abs(within[0] - within[1]) <= COMPUTED * scale
@@ -603,22 +603,22 @@ class _Statistics:
 
 
 def _standardise(features: Floats) -> Floats:
-    """Bring features, along the last axis, to mean 0 and variance 1; a constant one to 0."""
+    """Scale features, along the last axis, to mean 0 and variance 1; constant ones to 0."""
     mean = features.mean(-1, keepdims=True)
     return (features - mean) * _invert(real_deviation(mean, features.std(-1, keepdims=True)))
 
 
 def _standardise_within(features: Floats, sizes: Numbers) -> Floats:
-    """Bring features, along the last axis, to mean 0 in each block and variance 1; what is constant in each, to 0.
+    """Scale features, along the last axis, to mean 0 in each block and variance 1; constant ones to 0.
 
-    Where units change samples within blocks, only differences within them vary between permutations. Rows of a group
-    come from one sample: where a column separates the samples, sums of groups vary far more than those of as many rows.
+    If units change samples within blocks, only differences within blocks vary between permutations. The rows of a group
+    come from one sample: if a column separates the samples, sums over groups vary far more than over as many rows.
 
     Parameters
     ----------
     features : ndarray of shape (..., n)
     sizes : int ndarray of shape (n_blocks,)
-        How many neighbours make each block.
+        How many consecutive rows make each block.
     """
     means = np.add.reduceat(features, np.cumsum(sizes) - sizes, axis=-1) / sizes
     centred = features - np.repeat(means, sizes, axis=-1)
@@ -626,19 +626,19 @@ def _standardise_within(features: Floats, sizes: Numbers) -> Floats:
 
 
 def _invert(deviations: Floats) -> Floats:
-    """Give 1 / x, and 0 where x is 0."""
+    """Return 1 / x, and 0 where x is 0."""
     return np.where(deviations > 0, 1 / np.where(deviations > 0, deviations, 1), 0)
 
 
 def _rank(values: Floats, kept: Numbers) -> tuple[Floats, Floats]:
-    """Give the ranks of values, between 0 and 1, and their normal scores; of many, by interpolation between some."""
+    """Return the ranks of values, between 0 and 1, and their normal scores; interpolated if there are many."""
     n = len(values)
     ranks = (rankdata(values) - 0.5) / n if len(kept) == n else np.interp(values, *rank_knots(values[kept]))
     return ranks, ndtri(ranks)
 
 
 def _kernel_features(rows: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Give the features of the energy distance and of the ratio; see `_Statistics`."""
+    """Return the features of the energy distance and of the ratio; see `_Statistics`."""
     n = len(rows)
     chosen = rng.choice(n, _MAX_CENTRES, replace=False) if n > _MAX_CENTRES else np.arange(n)
     centres = rows[chosen]
@@ -652,7 +652,7 @@ def _kernel_features(rows: Floats, rng: np.random.Generator) -> tuple[Floats, Fl
 
 
 def _whiten(sums: Floats, sizes: Numbers) -> Floats:
-    """Make the sums of features over units uncorrelated, up to a regulariser that goes by the number of features."""
+    """Make the sums of features over units uncorrelated, up to a regulariser that grows with the number of features."""
     centred = sums - sizes[:, None] * (sums.sum(0) / sizes.sum())
     deviations = real_deviation(np.abs(sums).max(0), centred.std(0))
     varies = deviations > 0
@@ -663,7 +663,7 @@ def _whiten(sums: Floats, sizes: Numbers) -> Floats:
 def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> tuple[Floats, Numbers]:
     """Sum the standardised products of pairs of features, of different columns, over units.
 
-    Of many pairs those whose products vary most are taken: where two features are independent in all rows together,
+    If there are many pairs, those whose products vary most are used: if two features are independent over all rows,
     their relation cannot have changed.
 
     Parameters
@@ -706,7 +706,7 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> tu
 def _count_levels(
     levels: Mapping[int, Numbers], columns: Sequence[slice], rows: Floats, units: _Units
 ) -> tuple[csr_array, Numbers, Numbers]:
-    """Count the categories of columns by unit; those that occur once say nothing."""
+    """Count the categories of columns by unit; those that occur once carry no information."""
     unit = np.repeat(np.arange(len(units.starts)), units.sizes)
     counts, starts, numbers = [np.empty((0, 2), dtype=np.intp)], [], []
     n_levels = 0
@@ -740,9 +740,9 @@ def _contributions(features: Floats, starts: Numbers, is_first: NDArray[np.bool_
     """Divide the joint difference of two samples among the columns.
 
     The joint difference is the share of the samples' labels that a linear function of the marginal features explains,
-    with a ridge penalty. It is divided by relative weights (Johnson 2000): the features are replaced by the
-    uncorrelated ones nearest to them, and what each of these explains is given back in proportion to the squared
-    correlations. So columns that carry the same information share it, and one that only corrects others has a part.
+    with a ridge penalty. It is divided by relative weights (Johnson 2000): the features are replaced by the nearest
+    uncorrelated ones, and what each of these explains is distributed in proportion to the squared correlations. So
+    columns that carry the same information share it, and a column that only corrects others gets a part.
 
     Parameters
     ----------
@@ -757,7 +757,7 @@ def _contributions(features: Floats, starts: Numbers, is_first: NDArray[np.bool_
     starts = 3 * starts
     n, n_features = features.shape
     ends = np.append(starts[1:], n_features)
-    # A constant column is no part of it: the penalty goes by the number of features.
+    # Constant columns are left out: the penalty depends on the number of features.
     varies = np.logical_or.reduceat(features.any(0), starts)
     n_shared = min(_SHARED_AMONG, int(varies.sum()))
     strongest = np.sort(np.argsort(np.where(varies, -strength, np.inf), kind="stable")[:n_shared])
@@ -776,12 +776,12 @@ def _contributions(features: Floats, starts: Numbers, is_first: NDArray[np.bool_
 
 
 def _factor(kernel: Floats, chosen: Numbers) -> Floats:
-    """Give features whose inner products are a kernel, or approximate it, from its values at some rows.
+    """Return features whose inner products are a kernel, or approximate it, from its values at some rows.
 
     Parameters
     ----------
     kernel : ndarray of shape (n, n_centres)
-        Between all rows and the chosen ones.
+        Kernel between all rows and the chosen ones.
     chosen : int ndarray of shape (n_centres,)
     """
     among = kernel[chosen]

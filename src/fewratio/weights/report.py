@@ -24,15 +24,15 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
     ----------
     result : WeightResult
     names : (str, str)
-        What the training and the target rows are called.
+        Names of the training and the target rows.
     command : str or None
-        What makes the report again; by default a call in Python.
+        The command that makes the report; by default a call in Python.
     """
     train, target = names
     facts = {
         "Rows": f"{len(result)} of {train}, {result.samples.tables[1].n_rows} of {target}",
         "Effective sample size": f"{result.effective_sample_size:.1f} of {len(result)} rows",
-        "Overlap": f"{result.overlap:.2f} (about 1: alike; 0: nothing in common)",
+        "Overlap": f"{result.overlap:.2f} (about 1: no difference; 0: nothing in common)",
         "Clipped": write_count(result.n_clipped, "weight"),
     }
     answer = f"{result.summary[0].upper()}{result.summary[1:]}."
@@ -71,7 +71,7 @@ def _weights(result: Any) -> Chart:
 
 
 def _differences(result: Any) -> dict[Any, list[float]]:
-    """Return how much each column differs before and after weighting, those first that differ most."""
+    """Return how much each column differs before and after weighting, the largest differences first."""
     train, target = (table.numbers for table in result.samples.tables)
     # In units of the deviation within the unweighted samples.
     apart = [
@@ -106,9 +106,9 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
         for label, each in distributions.items()
     ]
     note = (
-        f"Differences of the means of {names[0]} from those of {names[1]}, in units of the deviation within both; of "
-        f"categories, that of the share that differs most. Distributions: weighted {names[0]} above the line, "
-        f"{names[1]} below it. In range: rows of {names[1]} whose value lies within those of {names[0]}."
+        f"Differences between the means of {names[0]} and {names[1]}, in units of the deviation within both; for "
+        f"categories, of the share that differs most. Distributions: weighted {names[0]} above the line, {names[1]} "
+        f"below it. In range: rows of {names[1]} whose value lies within the range of {names[0]}."
     )
     left = len(order) - len(table)
     note += f" {left} more columns, which differ less, are left out here." * (left > 0)

@@ -1,4 +1,4 @@
-"""Whether weights lower the error of a model where it is to be used: measured, not guessed."""
+"""Measure whether weights lower the error of a model on the target."""
 
 from typing import Any, NamedTuple
 
@@ -14,26 +14,26 @@ from fewratio.errors import InputError, ParameterError, name_parameter
 from fewratio.progress import track
 
 _N_FOLDS = 5
-# The chance to call two models different that are not, on either side.
+# The chance, on each side, of calling two models different that are not.
 _CHANCE = 0.025
 
 
 class Validation(NamedTuple):
-    """The cross-validated error of a model at held-out training rows, which count by their weights.
+    """The cross-validated error of a model at held-out training rows, with their weights.
 
     Attributes
     ----------
     model : str
-        What the model is called.
+        Name of the model.
     measure : str
         "mean squared error" or "share of wrong predictions".
     unweighted, weighted : float
         The error of the model fitted without and with weights.
     standard_error : float
-        That of the difference of both.
+        Standard error of their difference.
     margin : float
-        How large the difference must be to be called one: the standard error times Student's quantile of 97.5 %, with
-        as many degrees of freedom as the effective sample size.
+        How large a difference must be to count: the standard error times Student's 97.5 % quantile, with the effective
+        sample size as degrees of freedom.
     """
 
     model: str
@@ -59,7 +59,7 @@ class Validation(NamedTuple):
 
 
 def split_off_label(X_train: Any, X_target: Any, y: Any) -> tuple[Any, Any, NDArray[Any] | None]:
-    """Return both tables without the column that is to be predicted, and its values in the training rows."""
+    """Return both tables without the column to predict, and its values in the training rows."""
     if y is None:
         return X_train, X_target, None
     if isinstance(y, str):
@@ -76,7 +76,7 @@ def _check_label(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
     called = name_parameter("y")
     if values.shape != (n_rows,):
         raise InputError(
-            f"{called} has shape {values.shape}; expected one value per row of X_train, {n_rows}. Pass so many."
+            f"{called} has shape {values.shape}; expected one value per row of X_train. Pass {n_rows} values."
         )
     is_missing = np.array([value is None or value != value for value in values.tolist()])
     if is_missing.any():
@@ -97,21 +97,21 @@ def validate(
     Parameters
     ----------
     model : scikit-learn estimator or None
-        None: a ridge regression of numbers, a logistic regression of anything else, on the encoded columns.
+        None: ridge regression for numbers, logistic regression for anything else, on the encoded columns.
     given : array or data frame
-        The rows to validate at, as `select_given` gives them for a model of the user's.
+        The rows to validate at; for a user's model, as returned by `select_given`.
     numbers : ndarray of shape (n, d)
         The same rows, encoded.
     y, weights : ndarray of shape (n,)
         Their labels and weights.
     rng : numpy Generator
-        Deals the folds.
+        Draws the folds.
     """
     from sklearn.base import clone, is_classifier
     from sklearn.model_selection import cross_val_predict
 
     is_number = y.dtype.kind in "iuf"
-    # So that the order of the rows does not matter, and every fold has all classes.
+    # The order of the rows must not matter, and every fold needs all classes.
     codes = np.unique(y if is_number else y.astype(str), return_inverse=True)[1]
     order = row_order(np.column_stack([numbers, codes]))
     X = numbers if model is None else given
@@ -136,7 +136,7 @@ def validate(
 
 
 def select_given(X_train: Any, y: Any, rows: Numbers) -> Any:
-    """Return rows of what the user gave as the model of the user's sees them: without a column to predict."""
+    """Return rows of the user's table as the user's model sees them: without the column to predict."""
     frame = open_frame(X_train, "X_train")
     if frame is not None:
         return (frame.drop(y) if isinstance(y, str) else frame)[rows.tolist()].to_native()
@@ -155,7 +155,7 @@ def _default_model(is_number: bool) -> Any:
 
 
 def _find_weight_argument(model: Any) -> tuple[str, str]:
-    """Return what a model is called, and the argument of its `fit` that has the weights."""
+    """Return the name of a model, and the argument of its `fit` for the weights."""
     from sklearn.utils.validation import has_fit_parameter
 
     step, last = model.steps[-1] if hasattr(model, "steps") else ("", model)

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# The overlap is thin if fewer rows than these, and than a tenth of them, are effective; or below this mean ratio.
+# The overlap is thin if the effective sample size is below this number and this share of the rows, or the mean ratio
+# below this.
 _THIN_SIZE, _THIN_SHARE, _THIN_RATIO = 10, 0.1, 0.1
-# Rows per sample that the ratio is fitted to: more cost much and gain little.
+# Most rows per sample to fit the ratio to: more cost much and gain little.
 _MAX_ROWS = 5_000
 
 
@@ -35,20 +36,20 @@ class WeightResult(Reported):
     Attributes
     ----------
     weights : ndarray of shape (n_train,)
-        What to hand on as ``sample_weight``.
+        Pass these as ``sample_weight``.
     ratio : ndarray of shape (n_train,)
         The ratio before clipping and normalising.
     n_clipped : int
         How many weights were clipped.
     samples : Samples
-        The tables, and what became of their columns.
+        The tables, and how their columns were encoded.
     overlap_by_column : dict
-        Of each column the share of target rows whose value lies within the range, or among the categories, of the
+        For each column, the share of target rows whose value lies within the range, or among the categories, of the
         training rows; the smallest first.
     validation : Validation or None
         The error of a model with and without weights, if `y` was given.
     settings : dict
-        What `importance_weights` was told.
+        The arguments of `importance_weights`.
     """
 
     weights: Floats
@@ -61,26 +62,26 @@ class WeightResult(Reported):
 
     @property
     def effective_sample_size(self) -> float:
-        """Rows that an unweighted sample would have for the same variance of a mean: (sum w)^2 / sum w^2."""
+        """Size of an unweighted sample with the same variance of a mean: (sum w)^2 / sum w^2."""
         return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
 
     @property
     def overlap(self) -> float:
-        """Mean ratio at the training rows: about 1 for samples of one law, 0 for samples that do not meet."""
+        """Mean ratio at the training rows: about 1 for samples of one distribution, 0 without overlap."""
         return float(self.ratio.mean())
 
     @property
     def advice(self) -> str | None:
         """Whether to use the weights for the model, by its measured error; None without `y`.
 
-        It is "use", "no difference seen" or "do not use", with the measurement. It is about the model: for a mean over
-        the target, weights are needed whatever a model does.
+        It is "use", "no difference seen" or "do not use", with the measurement. It applies to the model only: a mean
+        over the target needs weights in any case.
         """
         return None if self.validation is None else self.validation.advice
 
     @property
     def summary(self) -> str:
-        """What to know before the weights are used: columns that do not overlap, the rows that are left, the advice."""
+        """What to know before using the weights: columns that do not overlap, the effective sample size, the advice."""
         apart = [f"{each.separates}, and no weights can make up for that" for each in self.samples.non_overlapping]
         size = f"effective sample size {self.effective_sample_size:.1f} of {len(self)} rows"
         least = [
@@ -99,7 +100,7 @@ class WeightResult(Reported):
         return min(_THIN_SIZE, _THIN_SHARE * len(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain numbers and lists."""
+        """Return all of it as plain numbers and lists."""
         size = "effective_sample_size", "overlap", "overlap_by_column", "n_clipped"
         apart = [each.column for each in self.samples.non_overlapping]
         return make_plain(self, "weights", *size, "advice", "validation") | {"non_overlapping": apart}
@@ -147,32 +148,32 @@ def importance_weights(
 ) -> WeightResult:
     """Weigh training rows by the ratio of the target's density to theirs.
 
-    With `y`, `WeightResult.advice` says whether to use them for a model: often it is better not to. A warning is given
-    where the overlap of the samples is too thin to rely on the weights: if `WeightResult.effective_sample_size` is
-    below 10 and below a tenth of the training rows, or if the mean ratio at them (`WeightResult.overlap`) is below 0.1.
+    With `y`, `WeightResult.advice` says whether to use them for a model: often it is better not to. You are warned if
+    the samples overlap too little to rely on the weights: if `WeightResult.effective_sample_size` is below 10 and below
+    a tenth of the training rows, or if the mean ratio at them (`WeightResult.overlap`) is below 0.1.
 
     Parameters
     ----------
     X_train : array-like of shape (n_train, n_features)
         The rows to weigh.
     X_target : array-like of shape (n_target, n_features)
-        Rows as they come where the model is to be used; no labels are needed.
+        Rows like those the model will be used on; no labels are needed.
     y : str or array-like of shape (n_train,), optional
-        What a model is to predict: its values in the training rows, or the column that has them, which is then not
+        What a model is to predict: its values in the training rows, or the column that holds them, which is then not
         used for the weights. The error of the model with and without weights is cross-validated at no more than 5,000
-        training rows, which count by their weights.
+        training rows, with their weights.
     model : scikit-learn estimator, optional
-        The model that you will fit to `X_train`, an array or a data frame as you give it. By default a ridge regression
-        if `y` holds numbers, else a logistic regression, of the columns as numbers.
+        The model that you will fit to `X_train`, an array or a data frame as you pass it. By default ridge regression
+        if `y` holds numbers, else logistic regression, on the columns as numbers.
     estimator : RatioEstimator, optional
-        Gives the ratio; with alpha > 0 it is at most 1 / alpha. By default `ClassifierRatio` at alpha = 0
-        (docs/decisions/0013-weights.md). Of samples of more than 5,000 rows so many are drawn to fit it to.
+        Estimates the ratio; with alpha > 0 it is at most 1 / alpha. By default `ClassifierRatio` at alpha = 0
+        (docs/decisions/0013-weights.md). It is fitted to at most 5,000 random rows of each sample.
     clip : float, optional
-        Largest ratio; larger ones are cut to it, before normalising. Lowers variance, adds bias.
+        Largest ratio; larger ones are reduced to it before normalising. Lowers variance, adds bias.
     normalise : bool, default=True
-        Whether to divide the weights by their mean, which is then 1.
+        Whether to divide the weights by their mean.
     random_state : int, numpy Generator or None, default=0
-        Seeds an estimator that has no seed, draws rows, and deals them to folds of the validation.
+        Seeds an estimator that has no seed, and draws rows and the folds of the validation.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
         (`fewratio.ColumnOptions`).
@@ -218,8 +219,8 @@ def importance_weights(
     weights = np.minimum(ratio, limit)
     if not weights.any():
         raise InputError(
-            "The ratio is zero at every row of {}: {} lies elsewhere, and no weights make up for that. Get training "
-            "rows from where the target is.".format(*(table.name for table in samples.tables))
+            "The ratio is zero at every row of {}: {} does not overlap with it, and no weights can make up for that. "
+            "Get training rows from where the target is.".format(*(table.name for table in samples.tables))
         )
     n_clipped = int((ratio > limit).sum())
     weights = weights / weights.mean() if normalise else weights
@@ -249,7 +250,7 @@ def importance_weights(
 
 
 def _measure_overlap(samples: inputs.Samples) -> dict[str | int, float]:
-    """Return of each column the share of target rows that lie within the range of the training rows."""
+    """Return, for each column, the share of target rows within the range of the training rows."""
     train, target = (table.numbers for table in samples.tables)
     low, high = np.full(train.shape[1], np.inf), np.full(train.shape[1], -np.inf)
     for block in row_blocks(len(train), train.shape[1]):
