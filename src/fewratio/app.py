@@ -34,7 +34,7 @@ _HOMES = {
     "map": "fewratio.learn.summaries",
     "summarise": "fewratio.learn.summaries",
 }
-# Verbs of packages that the library does not know.
+# Verbs of packages that the library does not import.
 _OTHERS = {"serve": "fewratio_web.serve"}
 
 
@@ -42,8 +42,8 @@ def find_verb(name: str) -> Verb:
     """Return the declaration of a verb."""
     home = import_home((_HOMES | _OTHERS)[name])
     (verb,) = {id(each): each for each in vars(home).values() if isinstance(each, Verb) and each.name == name}.values()
-    # A task does not know another one: that many groups are compared as `compare-all` does, and the pairs that this
-    # shows as `compare` does, is said here.
+    # Tasks do not import each other: here `compare` gets `compare-all` for many groups, and `compare-all` gets
+    # `compare` for the pairs it shows.
     others = {"compare": {"compare_groups": _compare_groups}, "compare-all": {"compare_two": _compare_two}}.get(name)
     return verb if others is None else replace(verb, run=update_wrapper(partial(verb.run, **others), verb.run))
 
@@ -62,12 +62,12 @@ def _compare_two(*arguments: Any, **options: Any) -> Any:
 
 
 class _Group(TyperGroup):
-    """The verbs, each made when it is asked for."""
+    """The verbs, each made on demand."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         others = [name for name, home in _OTHERS.items() if find_spec(home.partition(".")[0])]
-        # By their names typer finds what a mistyped one may have meant.
+        # typer uses the names to suggest what a mistyped one may mean.
         self.commands: Any = dict.fromkeys([*_HOMES, "data", *others])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -99,8 +99,8 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line. What becomes of a mistake is said by `fewratio.cli.frame.run_verb`."""
-    # Ended as by an error: a file that is only half written is removed. (Windows knows no SIGHUP; nohup ignores it.)
+    """Run the command line. `fewratio.cli.frame.run_verb` handles errors."""
+    # End as after an error, so that a half-written file is removed. (Windows has no SIGHUP; nohup ignores it.)
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, lambda number, frame: sys.exit(128 + number))

@@ -34,7 +34,7 @@ def name_parameter(name: str, value: str | None = None, python: str | None = Non
     name : str
         Python's name of the parameter.
     value : str, optional
-        What to pass for it; "" for whatever fits.
+        The value to pass; "" for any that fits.
     python : str, optional
         What Python prints. By default, the name; with a value, ``name=value``.
 
@@ -51,12 +51,12 @@ def name_parameter(name: str, value: str | None = None, python: str | None = Non
 
 
 class _Message:
-    """A message that can be written in the words of each surface."""
+    """A message that can name parameters as each surface does."""
 
     args: tuple[object, ...]
 
     def write(self, word: Callable[[str, str], str | None]) -> str:
-        """Write the message; `word` is told a parameter and a value ("" for none), and may return None for Python's."""
+        """Write the message; `word` maps a parameter and a value ("" for none) to its name, or None for Python's."""
         return _NAMED.sub(lambda found: word(found[1], found[2]) or found[3], str(self.args[0]) if self.args else "")
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class FewRatioWarning(_Message, UserWarning):
 
 
 class LeftOutWarning(FewRatioWarning):
-    """Columns that are left out although nobody said so: they cannot be measurements. Commands name them in answers."""
+    """Columns that are left out unasked, since they cannot be measurements. Commands name them in answers."""
 
 
 class FewRatioError(_Message, Exception):
@@ -168,7 +168,7 @@ class DataFileError(FewRatioError, ValueError):
 
 
 class DataNotFoundError(FewRatioError, FileNotFoundError):
-    """A data file or folder that is not there.
+    """A data file or folder that does not exist.
 
     Examples
     --------

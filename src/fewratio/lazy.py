@@ -1,4 +1,4 @@
-"""Imports that happen when something is first used, and what is said where a package is missing."""
+"""Imports on first use, and the message if a package is missing."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import lazy_loader
 
 from fewratio.errors import MissingPackageError
 
-# Packages that not everybody needs, and the extra that each comes with.
+# Optional packages, and the extra that installs each.
 _EXTRAS = {
     "torch": "networks",
     "clarabel": "kmm",
@@ -24,19 +24,19 @@ _EXTRAS = {
     "fastapi": "web",
     "uvicorn": "web",
 }
-# Public names that need torch: `import *` leaves them out where there is none.
+# Public names that need torch: `import *` leaves them out without it.
 _OF_TORCH = {"MetaRatioEstimator", "UniversalRatioEstimator", "make_best_members", "pretrain_together"}
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Give ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose stub, ``__init__.pyi``, lists its names."""
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose stub ``__init__.pyi`` lists its names."""
     load, names, found = lazy_loader.attach_stub(package, file)
 
     def get(name: str) -> Any:
         with _explain_missing(f"{package}.{name}"):
             return load(name)
 
-    # Subpackages are attributes, but nobody wants them by `import *`.
+    # Subpackages are attributes, but nobody wants them from `import *`.
     folder = os.path.dirname(file)
     public = [name for name in found if not os.path.isdir(os.path.join(folder, name))]
     return get, names, public if torch_is_installed() else [name for name in public if name not in _OF_TORCH]

@@ -7,7 +7,7 @@ from fewratio import estimators, many
 from fewratio.core.container import Stored, read_tensors
 from fewratio.errors import ModelFileError
 
-# What files hold that are no models, by their kind.
+# Classes in files that are not models, by kind.
 _CLASSES = {"summary": "Summary", "map": "SourceMap", "index": "DatasetIndex"}
 
 

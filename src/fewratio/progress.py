@@ -1,4 +1,4 @@
-"""The progress bar of what takes long, and a Ctrl-C that waits for the step to end."""
+"""Progress bars for slow work, and a Ctrl-C that waits for the step to end."""
 
 import os
 import signal
@@ -12,34 +12,34 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 OnStep = Callable[[int, float | None], None]
-"""Told the step, and the best validation loss where there is one."""
+"""Called with the step, and the best validation loss if there is one."""
 
 
-# Seconds before a bar is shown that nobody asked for: what is done sooner needs none.
+# Seconds before a bar appears unasked: faster work needs none.
 _DELAY = 2.0
 _listener: Callable[[str, int, int], None] | None = None
 
 
 def listen(listener: Callable[[str, int, int], None]) -> None:
-    """Report the progress of everything in this process to a function, in the place of bars.
+    """Report the progress of everything in this process to a function, instead of bars.
 
     Parameters
     ----------
     listener : callable
-        Told what is going on, the step, and the number of steps.
+        Called with a description, the step, and the number of steps.
     """
     global _listener
     _listener = listener
 
 
 def in_notebook() -> bool:
-    """Return whether this is the kernel of a notebook, whose standard error is shown though it is no terminal."""
+    """Return whether this is a notebook kernel, whose standard error is shown though it is not a terminal."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 
 def is_first_process() -> bool:
-    """Return whether this process shows and writes results: of those that torchrun started, only the first does."""
+    """Return whether this process shows and writes results: under torchrun, only the first one does."""
     return "TORCHELASTIC_RUN_ID" not in os.environ or os.environ.get("RANK") == "0"
 
 
@@ -54,7 +54,7 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
     description : str
         What is going on.
     show : bool, optional
-        By default where standard error is a terminal or a notebook, after two seconds.
+        By default, show if standard error is a terminal or a notebook, after two seconds.
     unit : str
         What is counted.
     """
@@ -69,7 +69,7 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
         yield lambda step, loss: None
         return
     if in_notebook():
-        # One line of text that is written over; rich would need widgets.
+        # One line of text that is overwritten; rich would need widgets.
         def line_report(step: int, loss: float | None) -> None:
             if time.monotonic() >= started:
                 validation = "" if loss is None else f", validation {loss:.4f}"
@@ -109,7 +109,7 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
 def track(
     items: Iterable[Item], total: int, description: str, show: bool | None = None, unit: str = "steps"
 ) -> Iterator[Item]:
-    """Go through so many items, and show how many are done; the parameters are those of `progress_bar`."""
+    """Iterate over items, and show how many are done; the parameters are those of `progress_bar`."""
     with progress_bar(total, description, show, unit) as report:
         for number, item in enumerate(items, start=1):
             yield item

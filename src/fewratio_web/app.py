@@ -40,7 +40,7 @@ class FileInfo(BaseModel):
 
 
 class Progress(BaseModel):
-    """How far a job is."""
+    """Progress of a job."""
 
     description: str
     step: int
@@ -48,7 +48,7 @@ class Progress(BaseModel):
 
 
 class JobInfo(BaseModel):
-    """A job: its state, the lines that do the same, and its results."""
+    """A job: its state, equivalent commands, and its results."""
 
     id: str
     verb: str
@@ -83,11 +83,11 @@ def make_app(
     Parameters
     ----------
     work : callable
-        What a worker process does.
+        The work of a worker process.
     host : str
-        The address that is listened at.
+        The address to listen at.
     token : str, optional
-        What users must know.
+        The secret that users must send.
     limits : Limits, optional
     preload : sequence of str
         Modules that worker processes need.
@@ -173,7 +173,7 @@ def _add_routes(app: FastAPI) -> None:
             )
         most = runner(request).limits.members
         if folder.n_files >= most:
-            raise DataFileError(f"folder {folder.name!r} holds {most:,} files; no more are taken. Send fewer.")
+            raise DataFileError(f"folder {folder.name!r} holds {most:,} files, the most allowed. Send fewer.")
         check_free(folder.path, place, f"folder {folder.name!r}")
         target = folder.path / place
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -214,7 +214,7 @@ def _add_routes(app: FastAPI) -> None:
         id: str,
         wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for news")] = 0,
     ) -> Any:
-        """Tell how far a job is, or what came of it."""
+        """Get the progress of a job, or its result."""
         job = runner(request).job(id, owner(request))
         if not job.is_over:
             with suppress(TimeoutError):

@@ -16,20 +16,20 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 
 
 def unpack(archive: Path, folder: Path, members: int, unpacked: int) -> None:
-    """Unpack the tables of a zip file into a new folder; anything else in it is passed over.
+    """Unpack the tables of a zip file into a new folder; ignore anything else.
 
     Parameters
     ----------
     archive : Path
     folder : Path
-        It must not be there.
+        It must not exist.
     members, unpacked : int
-        Most files, and most bytes of all together.
+        Most files, and most bytes in all.
 
     Raises
     ------
     DataFileError
-        If it is no zip file, or holds links, paths that lead outside, or more than the limits.
+        If it is not a zip file, or holds links, paths that lead outside, or more than the limits.
     """
     try:
         with zipfile.ZipFile(archive) as source:
@@ -37,7 +37,7 @@ def unpack(archive: Path, folder: Path, members: int, unpacked: int) -> None:
     except DataFileError:
         raise
     except (*_DAMAGED, OSError, EOFError, RuntimeError, ValueError, IndexError) as error:
-        # RuntimeError: it is encrypted, or packed in a way that is not known.
+        # RuntimeError: it is encrypted, or compressed by an unknown method.
         found = f"archive {archive.name!r} cannot be read ({type(error).__name__})"
         raise DataFileError(f"{found}; expected a whole zip file without a password. Create it again.") from error
 
@@ -47,7 +47,7 @@ def _unpack(source: zipfile.ZipFile, folder: Path, members: int, unpacked: int) 
     files = [info for info in source.infolist() if not info.is_dir()]
     if len(files) > members:
         raise DataFileError(
-            f"archive {name!r} holds {len(files):,} files; at most {members:,} are taken. Put fewer in it."
+            f"archive {name!r} holds {len(files):,} files; at most {members:,} are allowed. Put fewer in it."
         )
     left = unpacked
     for info in files:
@@ -61,7 +61,7 @@ def _unpack(source: zipfile.ZipFile, folder: Path, members: int, unpacked: int) 
         check_free(folder, place, f"archive {name!r}")
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        # What the archive says of its sizes is not believed.
+        # The sizes that the archive states are not trusted.
         with source.open(info) as packed, target.open("xb") as file:
             while block := packed.read(_BLOCK):
                 left -= len(block)

@@ -1,4 +1,4 @@
-"""Connections that send no request: closed after a while, and not more than some of one client."""
+"""Limit connections that send no request: their time, and their number per client."""
 
 import asyncio
 from typing import Any
@@ -10,13 +10,13 @@ from fewratio_web.limits import Limits
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 with a limit on the time that the headers of a request take."""
+    """HTTP/1.1 with a time limit for the headers of a request."""
 
     limits = Limits()
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Wait for a request; of too many connections of a client that send none, the oldest is closed."""
+        """Wait for a request; if a client has too many connections without one, close the oldest."""
         super().connection_made(transport)
         self._wait()
         others = [each for each in self.connections if isinstance(each, BoundedProtocol) and each._timer is not None]
@@ -25,7 +25,7 @@ class BoundedProtocol(H11Protocol):
             min(mine, key=lambda each: each._timer.when() if each._timer else 0).transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Stop waiting once the headers are there."""
+        """Stop waiting once the headers have arrived."""
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop()

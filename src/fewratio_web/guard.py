@@ -1,4 +1,4 @@
-"""Which requests are let in, and what every answer says to the browser."""
+"""Decide which requests to accept, and set the headers of every answer."""
 
 import asyncio
 import ipaddress
@@ -25,7 +25,7 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 _MOST_SESSIONS = 10_000
 _SELF = "; ".join(f"{what}-src 'self'" for what in ("script", "style", "img", "connect", "frame"))
 _POLICY = f"default-src 'none'; {_SELF}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-# A report carries its scripts and styles in itself; in a sandbox it is of no origin and can ask for nothing.
+# A report contains its scripts and styles; in a sandbox it has no origin and can request nothing.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -42,17 +42,17 @@ _HEADERS = {
 
 
 def problem(status: int, title: str, detail: str) -> dict[str, Any]:
-    """Return a problem as RFC 9457 describes it; `detail` has three parts, as all messages have."""
+    """Return a problem as RFC 9457 describes it; `detail` has three parts, like all messages."""
     return {"type": "about:blank", "title": title, "status": status, "detail": detail}
 
 
 class TooLarge(Exception):
-    """A request has more bytes than it may."""
+    """A request is larger than allowed."""
 
     @property
     def problem(self) -> dict[str, Any]:
         """The answer."""
-        detail = f"The request has more than {self.args[0] >> 20} MB; no more is taken. Send a smaller file."
+        detail = f"The request has more than {self.args[0] >> 20} MB, the most allowed. Send a smaller file."
         return problem(413, "Too large", detail)
 
 
@@ -71,15 +71,15 @@ class Guard:
     ----------
     app : ASGI application
     host : str
-        The address that is listened at.
+        The address to listen at.
     token : str or None
-        What must be known to be let in.
+        The secret that users must send.
     limits : Limits
     """
 
     def __init__(self, app: Any, host: str, token: str | None, limits: Limits) -> None:
         self.app, self.host, self.token, self.limits = app, host, token, limits
-        # Cookies do not know ports: two servers on a machine must not share one.
+        # Cookies ignore ports: two servers on a machine must not share one.
         self.cookie = f"fewratio_{secrets.token_hex(4)}"
         self._sessions: OrderedDict[str, float] = OrderedDict()
         self._active: Counter[str] = Counter()
@@ -91,7 +91,7 @@ class Guard:
             runner.cancel_all()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or refuse it."""
+        """Accept a request, or refuse it."""
         if scope["type"] != "http":
             # There are no websockets.
             if scope["type"] == "lifespan":
@@ -115,7 +115,7 @@ class Guard:
             await send(message)
 
         if self.token is not None and "token" in parse_qs(scope["query_string"].decode("latin-1")):
-            # So that the token does not stay in the address.
+            # Remove the token from the address.
             await RedirectResponse("/", 303)(scope, receive, answer)
             return
         is_upload = scope["path"].startswith(("/api/v1/files", "/api/v1/folders"))
@@ -124,16 +124,16 @@ class Guard:
         if not said.isdecimal() or int(said) > most:
             await _refuse(scope, receive, send, TooLarge(most).problem)
             return
-        # Who has no session yet is known by the address.
+        # A client without a session is identified by its address.
         client = (scope.get("client") or [""])[0] if is_new else session
         if self._active[client] >= self.limits.requests:
-            detail = f"You have {self.limits.requests} requests at once; no more are taken. Wait for some to end."
+            detail = f"You have {self.limits.requests} requests at once, the most allowed. Wait for some to end."
             await _refuse(scope, receive, send, problem(429, "Too many requests", detail))
             return
         seen, is_whole = 0, False
 
         async def receive_bounded() -> MutableMapping[str, Any]:
-            # How large a request says it is is not believed.
+            # The size that a request states is not trusted.
             nonlocal seen, is_whole
             try:
                 message = await (receive() if is_whole else asyncio.wait_for(receive(), self.limits.body))
@@ -150,11 +150,11 @@ class Guard:
             await self.app(scope, receive_bounded, answer)
         finally:
             self._active[client] -= 1
-            # What is 0 is forgotten.
+            # Drop zero counts.
             self._active = +self._active
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any] | None:
-        """Refuse hosts that this server is not called by, and what pages of other sites send."""
+        """Refuse requests that name another host, or come from pages of other sites."""
         host = headers.get("host", "")
         if not self._is_own(host):
             detail = "The request names another host; expected the address that the server printed. Open that."
@@ -175,7 +175,7 @@ class Guard:
             return True
         if self.host not in WILDCARDS:
             return False
-        # No name of others can be made to lead here: an address has none, and the machine's is its own.
+        # Nobody else can point a name here: an address has none, and the machine's name is its own.
         try:
             return bool(ipaddress.ip_address(name))
         except ValueError:
@@ -202,12 +202,12 @@ class Guard:
         return session
 
     def _check_token(self, scope: Scope, headers: dict[str, str]) -> dict[str, Any] | None:
-        """Refuse who does not know the token."""
+        """Refuse requests without the token."""
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         given = given or headers.get("authorization", "").removeprefix("Bearer ")
         if secrets.compare_digest(given.encode(), str(self.token).encode()):
             return None
-        detail = "No token is given, or a wrong one; expected that of --token. Add ?token=... to the address."
+        detail = "The token is missing or wrong; expected the one given with --token. Add ?token=... to the address."
         return problem(401, "Token needed", detail)
 
     def _add_headers(self, headers: list[tuple[bytes, bytes]], new_session: str | None) -> list[tuple[bytes, bytes]]:

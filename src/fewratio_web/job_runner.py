@@ -50,13 +50,13 @@ class JobRunner:
         self.has_examples.set()
 
     async def forget_old(self) -> None:
-        """Remove what nobody used for long, again and again."""
+        """Remove old files and jobs at regular intervals."""
         while True:
             await asyncio.sleep(min(60, self.limits.kept))
             self.store.forget()
 
     def cancel_all(self) -> None:
-        """Cancel all jobs; whoever waits for one, or for the examples, is told at once."""
+        """Cancel all jobs; requests that wait for one, or for the examples, are answered at once."""
         self.has_examples.set()
         for job in self.store.jobs.values():
             if job.task is not None:
@@ -83,12 +83,12 @@ class JobRunner:
             raise
 
     def check_room(self) -> None:
-        """Refuse a request if nothing more may be kept."""
+        """Refuse a request if there is no room left."""
         if self.store.is_full:
-            raise HTTPException(507, "The server keeps as much as it may; room is needed. Try again in an hour.")
+            raise HTTPException(507, "The server has no room left for files. Try again in an hour.")
 
     def file(self, id: str, owner: str) -> File:
-        """Return a file of a user, or one that is everybody's."""
+        """Return a file of a user, or a shared one."""
         return _find(self.store.files, id, owner, "file", "Send")
 
     def job(self, id: str, owner: str) -> Job:
@@ -109,12 +109,12 @@ class JobRunner:
                     raise ParameterError(f"{found}; input {field.name} is a {field.reads}. Choose another.")
         active = [job for job in self.store.jobs.values() if not job.is_over]
         if sum(job.owner == owner for job in active) >= self.limits.per_user:
-            raise HTTPException(429, "You have as many jobs as one may have at once; one must end first. Wait for it.")
+            raise HTTPException(429, "You have the most jobs allowed at once; one must end first. Wait for it.")
         if len(active) >= self.limits.running + self.limits.waiting:
-            raise HTTPException(503, "The server has as much work as it takes; a job must end first. Try again soon.")
+            raise HTTPException(503, "The server's queue is full; a job must end first. Try again soon.")
         self.check_room()
         names: dict[str, Any] = {}
-        # Two files may have the same name, or that of a result; capitals count for little on some systems.
+        # Two files may have the same name, or that of a result; some systems ignore case.
         taken = {*RESULTS, STDERR}
         paths: dict[str, Path] = {}
         for name, file in ((name, file) for name, several in files.items() for file in several):
@@ -136,7 +136,7 @@ class JobRunner:
         return job
 
     async def _run(self, job: Job, task: dict[str, Any]) -> None:
-        """Run a job, and make its files known."""
+        """Run a job, and register its files."""
 
         def report(progress: dict[str, Any] | None) -> None:
             if progress is None:

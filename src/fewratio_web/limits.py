@@ -1,4 +1,4 @@
-"""How much the page takes, keeps and computes."""
+"""How much the page accepts, keeps and computes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,28 +8,28 @@ _MB = 2**20
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of the server; bytes where nothing else is said.
+    """Limits of the server, in bytes unless stated otherwise.
 
     Attributes
     ----------
     upload, message : int
         Largest file, and largest request that is not a file.
     disk, files : int
-        All that is kept, of all users: its size and the number of files.
+        Total size and number of files kept for all users.
     cells, columns : int
-        Of a table.
+        Largest table.
     members, unpacked : int
-        Files of an archive or a folder, and their size together.
+        Number of files in an archive or a folder, and their total size.
     memory, file : int
-        Of one job: memory besides what libraries take, and the largest file that it writes.
+        For one job: memory in addition to libraries, and the largest file that it may write.
     seconds : int
         Longest job.
     running, waiting, per_user : int
         Jobs at once, in the queue, and of one user.
     headers, body : int
-        Seconds that the headers of a request may take, and that a user may send nothing of its body.
+        Seconds allowed for the headers of a request, and for a pause within its body.
     unfinished, requests : int
-        Connections without a request, and requests at once, of one client.
+        Connections without a request, and simultaneous requests, per client.
     kept : int
         Seconds that files and results are kept after their last use.
     """
@@ -55,7 +55,7 @@ class Limits:
     kept: int = 3600
 
     def list_for_worker(self) -> dict[str, Any]:
-        """Return what a worker is told."""
+        """Return the limits for a worker."""
         return {
             "tables": {"columns": self.columns, "cells": self.cells},
             **{name: getattr(self, name) for name in ("members", "memory", "seconds", "file")},

@@ -1,4 +1,4 @@
-"""Names of files that users give, made safe."""
+"""Make file names from users safe."""
 
 import re
 from pathlib import Path, PurePosixPath
@@ -8,9 +8,9 @@ from fewratio.errors import DataFileError
 
 MODELS = (".model", ".safetensors")
 _COMPRESSED_TEXT = tuple(f"{kind}{ending}" for kind in (".csv", ".tsv") for ending in COMPRESSED)
-# Systems count bytes, and results have longer names than tables.
+# Most bytes of a name, short enough for the longer names of results; and most folders of a path.
 _LONGEST, _DEEPEST = 100, 8
-# Control characters, what Windows or a shell takes for something else, and marks that turn the direction of writing.
+# Control characters, characters special to Windows or a shell, and marks that change the writing direction.
 _HARMFUL = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
 
 
@@ -24,7 +24,7 @@ def safe_name(name: str) -> str:
     """
     last = re.split(r"[\\/]", name)[-1]
     kept = _HARMFUL.sub("_", last).lstrip("-.~ ").rstrip(". ") or "table"
-    # The ending says what a file holds.
+    # Keep the ending, which says what a file holds.
     stem, dot, ending = kept.rpartition(".")
     return kept if len(kept.encode()) <= _LONGEST else f"{_cut(stem, _LONGEST - 20)}{dot}{_cut(ending, 19)}"
 
@@ -34,7 +34,7 @@ def _cut(text: str, n_bytes: int) -> str:
 
 
 def safe_path(name: str) -> PurePosixPath | None:
-    """Do the same for each part of a relative path; None if it leads outside, or to what a program hides."""
+    """Do the same for each part of a relative path; None if it leads outside, or to a hidden file."""
     parts = re.split(r"[\\/]", name)
     is_outside = name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]
     if is_outside or len(parts) > _DEEPEST or any(part.startswith(".") or part == "__MACOSX" for part in parts):
@@ -43,12 +43,12 @@ def safe_path(name: str) -> PurePosixPath | None:
 
 
 def check_free(folder: Path, place: PurePosixPath, called: str) -> None:
-    """Refuse a new file in a folder where one of its name, or of that of a folder of it, is there."""
+    """Refuse a new file in a folder if its name, or that of one of its folders, is taken."""
     target = folder / place
     files = [each for each in (target, *target.parents) if each.is_file()]
     if files or target.exists():
         found = f"{called} has {str((files or [target])[0].relative_to(folder))!r} already"
-        raise DataFileError(f"{found}; each name is taken once. Rename it.")
+        raise DataFileError(f"{found}; each name must be unique. Rename it.")
 
 
 def check_beginning(path: Path) -> None:
@@ -68,7 +68,7 @@ def _check_model(path: Path) -> None:
     with path.open("rb") as file:
         length, first = int.from_bytes(file.read(8), "little"), file.read(1)
     if first != b"{" or not 2 <= length <= path.stat().st_size - 8:
-        found = f"file {path.name!r} is no model"
+        found = f"file {path.name!r} is not a model"
         raise DataFileError(f"{found}; expected one that `fewratio train` or the page wrote. Choose another.")
 
 
@@ -81,6 +81,6 @@ def check_ending(name: str) -> None:
     """Refuse a file that is neither a table nor a model."""
     if not is_table(name) and not name.lower().endswith((*COMPRESSED, *MODELS)):
         raise DataFileError(
-            f"file {name!r} is of a kind that is not taken; expected a table ({', '.join(SUFFIXES)}; text also in "
+            f"file {name!r} is of an unknown kind; expected a table ({', '.join(SUFFIXES)}; text also in "
             f"{', '.join(COMPRESSED)}) or a model ({', '.join(MODELS)}). Convert it."
         )

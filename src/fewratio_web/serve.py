@@ -17,7 +17,7 @@ from fewratio_web.worker import work
 
 
 def serve(request: Request, host: str, port: int, open: bool, token: str | None) -> None:
-    """Show a page on which tables are compared, outliers and changes found, and models learned.
+    """Open a page to compare tables, find outliers and changes, and learn models.
 
     Nothing is sent to other servers. Files and results are removed an hour after their last use, and at the end.
 
@@ -33,7 +33,7 @@ def serve(request: Request, host: str, port: int, open: bool, token: str | None)
 
     if not is_loopback(host) and not token:
         raise ParameterError(
-            f"--host is {host!r}, which other machines can reach; for them a token is needed. Give --token, or leave "
+            f"--host is {host!r}, which other machines can reach; that needs a token. Give --token, or leave "
             "--host out."
         )
     try:
@@ -86,6 +86,6 @@ VERB = Verb(
         Field("host", "Address to listen at; others than this machine's need --token.", default="127.0.0.1"),
         Field("port", "Port; 0 for a free one.", int, default=0, least=0, most=65535),
         Field("open", "Open the page in the browser.", bool, default=False),
-        Field("token", "What users must know: http://.../?token=...", envvar="FEWRATIO_TOKEN"),
+        Field("token", "Secret that users must send: http://.../?token=...", envvar="FEWRATIO_TOKEN"),
     ),
 )

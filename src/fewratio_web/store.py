@@ -1,4 +1,4 @@
-"""Files and jobs of all users: kept in one private folder, given only to their owner, forgotten after a while."""
+"""Files and jobs of all users: kept in one private folder, sent only to their owner, removed after a while."""
 
 import asyncio
 import os
@@ -29,14 +29,14 @@ class File:
     used: float = field(default_factory=time.monotonic)
 
     def describe(self) -> dict[str, Any]:
-        """Return what a user is told."""
+        """Return the description for a user."""
         n_files = self.n_files if self.path.is_dir() else None
         return {"id": self.id, "name": self.name, "bytes": _size(self.path), "files": n_files}
 
 
 @dataclass
 class Job:
-    """A command line that waits, runs or has run in a folder of its own."""
+    """A command line that waits, runs or has run, in its own folder."""
 
     id: str
     owner: str
@@ -56,7 +56,7 @@ class Job:
     task: "asyncio.Task[None] | None" = None
 
     def tell(self, **news: Any) -> None:
-        """Change what is known of the job, and wake whoever waits for that."""
+        """Update the job, and wake whoever waits for news."""
         for name, value in news.items():
             setattr(self, name, value)
         self.used = time.monotonic()
@@ -82,7 +82,7 @@ class Store:
 
     @contextmanager
     def new_folder(self) -> Iterator[Path]:
-        """Make a folder with a name that cannot be guessed; it is removed if what is done with it fails."""
+        """Make a folder with a name that cannot be guessed; remove it if the block fails."""
         folder = self.root / secrets.token_urlsafe(16)
         folder.mkdir(mode=0o700)
         try:
@@ -92,15 +92,15 @@ class Store:
             raise
 
     def add(self, owner: str | None, path: Path, n_files: int = 1, id: str | None = None) -> File:
-        """Keep a file, or a folder of so many, and give it an id."""
+        """Keep a file, or a folder of `n_files`, and give it an id."""
         file = File(id or secrets.token_urlsafe(16), owner, path.name, path, n_files)
         self.files[file.id] = file
         return file
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more may be kept; counted once a second, as there may be many files."""
-        # While archives are unpacked, their room counts, not what is there already.
+        """Whether there is no room left; counted once a second, as there may be many files."""
+        # While archives are unpacked, their reserved room counts, not what is already there.
         if not self._reserved and time.monotonic() - self._counted > 1:
             self._counted, self._bytes = time.monotonic(), _size(self.root)
         n_files = sum(max(1, file.n_files) for file in self.files.values())
@@ -108,7 +108,7 @@ class Store:
 
     @contextmanager
     def reserve(self, most: int) -> Iterator[int]:
-        """Keep room for files to come, and say for how many bytes: so many, or all that is left."""
+        """Reserve room for new files, and yield its bytes: `most`, or all that is left."""
         if not self._reserved:
             self._counted, self._bytes = time.monotonic(), _size(self.root)
         size = max(0, min(most, self.limits.disk - self._reserved - self._bytes))
@@ -120,9 +120,9 @@ class Store:
             self._counted = 0.0
 
     def forget(self) -> None:
-        """Remove what was not used for as many seconds as the limits say."""
+        """Remove what was last used longer ago than the limits allow."""
         oldest = time.monotonic() - self.limits.kept
-        # Examples are everybody's, and a job may wait long for its tables or its model.
+        # Examples are shared, and a job may wait long before it uses its tables or its model.
         busy = {None, *(job.owner for job in self.jobs.values() if not job.is_over)}
         idle = [each for each in self.jobs.values() if each.owner not in busy]
         for job in [each for each in idle if max([each.used, *(file.used for file in each.files)]) <= oldest]:

@@ -53,7 +53,7 @@ JobRequest: Any = Annotated[reduce(or_, map(_make_request, VERBS.values())), Dis
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, what does the same, and the file that standard output goes to."""
+    """A command line, its equivalents, and the file for standard output."""
 
     arguments: list[str]
     shell: str
@@ -68,7 +68,7 @@ def make_command(request: Any, names: Mapping[str, Any]) -> Command:
     ----------
     request : JobRequest
     names : mapping of str to str or list of str
-        What the input files are called in the folder in which it will run.
+        Names of the input files in the folder in which it will run.
     """
     verb = VERBS[request.verb]
     values = {**request.options.model_dump(exclude_none=True), **names}
@@ -90,7 +90,7 @@ def make_command(request: Any, names: Mapping[str, Any]) -> Command:
 
 
 def describe_pages() -> dict[str, Any]:
-    """Describe what the page shows: a form for each question, and what can be said about a column."""
+    """Describe what the page shows: a form for each question, and the options for a column."""
     uses = {field.name: field.label for field in COLUMN_USES}
     return {"pages": [_describe_page(verb.page, verb) for verb in VERBS.values() if verb.page], "uses": uses}
 

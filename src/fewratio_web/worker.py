@@ -1,7 +1,7 @@
 """The process that does one piece of work for the page.
 
-Its task is done under limits on memory, processor time and the size of files. It reports how far it is as JSON. Its
-exit status is 2 if the last message says what is wrong, and 1 after a mistake of the program itself.
+It works under limits on memory, processor time and the size of files. It reports progress as JSON. Its exit status is 2
+if the last message says what is wrong, and 1 after an internal error.
 """
 
 import json
@@ -32,10 +32,10 @@ def work(channel: connection.Connection, task: Mapping[str, Any]) -> None:
     channel : Connection
         Where to report.
     task : mapping
-        ``folder`` to work in; ``stdout`` and ``stderr``, files for what is written; ``limits``; and what to do:
+        ``folder`` to work in; ``stdout`` and ``stderr``, files for the output; ``limits``; and what to do:
         ``arguments`` of the command line, or ``unpack`` or ``examples``.
     """
-    # What it starts ends with it.
+    # Processes that it starts end with it.
     if hasattr(os, "setsid"):
         os.setsid()
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -54,7 +54,7 @@ def work(channel: connection.Connection, task: Mapping[str, Any]) -> None:
     finally:
         if status == 1:
             traceback.print_exc()
-        # Threads of libraries are not waited for.
+        # Do not wait for threads of libraries.
         os._exit(status)
 
 
@@ -66,7 +66,7 @@ def _end_with_parent() -> None:
 
 
 def _limit(task: Mapping[str, Any]) -> None:
-    """Bound tables, and where the system can do so memory, processor time and files."""
+    """Limit tables and, if the system can, memory, processor time and files."""
     from fewratio.data.raw_table import set_limits
 
     set_limits(**task["limits"]["tables"])
@@ -78,7 +78,7 @@ def _limit(task: Mapping[str, Any]) -> None:
         data = next((line for line in used.read_text().splitlines() if "VmData" in line), "") if used.exists() else ""
         memory = task["limits"]["memory"] + 1024 * int(data.split()[1] if data else 0)
         limits = {resource.RLIMIT_CPU: task["limits"]["seconds"], resource.RLIMIT_FSIZE: task["limits"]["file"]}
-        # Not of addresses, of which libraries reserve many that they never use.
+        # No limit on address space: libraries reserve much that they never use.
         for kind, most in (limits | {resource.RLIMIT_DATA: memory, resource.RLIMIT_CORE: 0}).items():
             resource.setrlimit(kind, (most, most))
 
@@ -118,7 +118,7 @@ def _do(task: Mapping[str, Any]) -> int:
     except SystemExit as ended:
         return 2 if ended.code else 0
     except MemoryError:
-        sys.stderr.write("fewratio: the work needs more memory than there is for it. Use fewer rows or columns.\n")
+        sys.stderr.write("fewratio: the work needs more memory than available. Use fewer rows or columns.\n")
         return 2
     except FewRatioError as error:
         sys.stderr.write(f"fewratio: {error}\n")

@@ -1,4 +1,4 @@
-"""What workers need, imported once by the process that they are forked from."""
+"""Import what workers need, once, in the process that they are forked from."""
 
 from contextlib import suppress
 from importlib import import_module
@@ -19,6 +19,6 @@ for _module in (
     with suppress(ImportError):
         import_module(_module)
 with suppress(MissingPackageError):
-    # The first time the script takes seconds; then it is in a file. Templates are compiled.
+    # Building the script takes seconds the first time; then it is cached in a file. Also compile the templates.
     chart_script()
     render(Report("", "", {}, ()))

@@ -1,4 +1,4 @@
-"""Worker processes: one task each, forked from one that has what they need; any of them can be killed."""
+"""Worker processes: one task each, forked from one that has imported what they need; any can be killed."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ STDERR = "messages.txt"
 # Exit status of a worker after an error that is not the user's.
 CRASHED = 1
 _MOST_BYTES_OF_REPORT = 10_000
-_INTERNAL = "The work failed because of a bug in fewratio; a version without it is needed. Report what you did."
+_INTERNAL = "The work failed because of a bug in fewratio. Report what you did, or try another version."
 
 
 class Workers:
@@ -31,12 +31,12 @@ class Workers:
     Parameters
     ----------
     work : callable
-        What a process does, told where to report and its task.
+        The work of a process, called with a channel for reports and the task.
     limits : Limits
     root : Path
-        Where everything is kept: no message names it.
+        Folder for everything; no message names it.
     preload : sequence of str
-        Modules that are imported once, before processes are forked.
+        Modules to import once, before processes are forked.
     """
 
     def __init__(self, work: Work, limits: Limits, root: Path, preload: Sequence[str] = ()) -> None:
@@ -48,14 +48,14 @@ class Workers:
         self._slots = asyncio.Semaphore(limits.running)
 
     async def run(self, task: Mapping[str, Any], report: OnMessage) -> str | None:
-        """Do a task when it is its turn; return what went wrong, or None.
+        """Do a task when its turn comes; return what went wrong, or None.
 
         Parameters
         ----------
         task : mapping
-            See `fewratio_web.worker`; ``folder`` is where messages are left.
+            See `fewratio_web.worker`; messages go to ``folder``.
         report : callable
-            Told None at the start, then how far it is.
+            Called with None at the start, then with the progress.
         """
         async with self._slots:
             report(None)
@@ -66,13 +66,13 @@ class Workers:
                     )
             except TimeoutError:
                 return (
-                    f"The work took longer than {self.limits.seconds} s; no more is given to one job. Use fewer rows, "
+                    f"The work took longer than {self.limits.seconds} s, the most for one job. Use fewer rows, "
                     "or run the command yourself."
                 )
         return None if status == 0 else self._message(Path(task["folder"]), status)
 
     def messages(self, folder: Path) -> list[str]:
-        """Return what a task said besides its answer, without places of this machine."""
+        """Return the messages of a task, without paths on this machine."""
         text = (folder / STDERR).read_text("utf-8", "replace") if (folder / STDERR).exists() else ""
         for place in (str(folder), str(self.root), str(Path.home())):
             text = text.replace(f"{place}{os.sep}", "").replace(place, "")
@@ -90,7 +90,7 @@ class Workers:
                     process.start()
                 if is_over.is_set():
                     _kill(process)
-                # What is no report ends the reading, and the process is killed with its time.
+                # Anything but a report ends the reading; the process is killed when its time is up.
                 with suppress(EOFError, OSError, ValueError, RecursionError):
                     # JSON, not pickle: a compromised process must not run code here.
                     while news := receiver.recv_bytes(_MOST_BYTES_OF_REPORT):
@@ -111,7 +111,7 @@ class Workers:
         """Say why a task failed."""
         if status < 0:
             return (
-                "The work was ended by the system: it needs more memory or time than there is for it. Use fewer rows "
+                "The system ended the work: it needs more memory or time than it may use. Use fewer rows "
                 "or columns, or run the command yourself."
             )
         said = self.messages(folder)
@@ -123,7 +123,7 @@ class Workers:
 
 
 def _kill(process: Any) -> None:
-    """Kill a process and those that it started, if it is there."""
+    """Kill a process and those that it started, if it still exists."""
     if process.pid is None:
         return
     with suppress(ProcessLookupError):

@@ -171,7 +171,10 @@ def test_a_model_is_learned_saved_sent_and_judges_new_sensors(page_of, tables, t
         first = pair.frame_locator("iframe").locator(".answer").inner_text()
         panel.get_by_text("I have a model file already").click()
         field = panel.get_by_label("Model:")
-        for name, said in ((tables / "first.csv", "first.csv is no model"), (tmp_path / "wrong.model", "is no model")):
+        for name, said in (
+            (tables / "first.csv", "first.csv is not a model"),
+            (tmp_path / "wrong.model", "is not a model"),
+        ):
             field.set_input_files(name)
             panel.get_by_role("alert").get_by_text(said).wait_for()
         field.set_input_files(tmp_path / "mine.model")
@@ -278,7 +281,7 @@ def test_long_work_tells_how_far_it_is_and_can_be_cancelled(page_of, tmp_path):
 
 def test_a_file_that_is_refused_is_said_in_its_place_until_another_is_chosen(page_of, tables, tmp_path):
     wrong = {
-        "virus.exe": (b"MZ", "file 'virus.exe' is of a kind that is not taken; expected a table"),
+        "virus.exe": (b"MZ", "file 'virus.exe' is of an unknown kind; expected a table"),
         "<b>.csv": (b"", "file '_b_.csv' cannot be read (it is empty)"),
         "Größe.csv": ("Größe\n1\n".encode() + b"\xe4\n", "Save it again as UTF-8: in Excel as 'CSV UTF-8'"),
         "torn.csv": (b"a,b\n1,2\n3\n", "file 'torn.csv' cannot be read (line 1 has 2 fields but line 3 has 1"),

@@ -93,7 +93,7 @@ def test_it_ends_at_once_and_leaves_nothing_behind(tmp_path, monkeypatch, number
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--host", "0.0.0.0"], "--host is '0.0.0.0', which other machines can reach; for them a token is needed"),
+        (["--host", "0.0.0.0"], "--host is '0.0.0.0', which other machines can reach; that needs a token"),
         (["--host", "256.1.1.1", "--token", "x"], "256.1.1.1 port 0 cannot be listened at"),
     ],
 )

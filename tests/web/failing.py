@@ -18,7 +18,7 @@ def _no_memory():
 # What is said, and what happens.
 ENDS = {
     "The work failed because of a bug in fewratio": _mistake,
-    "The work was ended by the system": lambda: os.kill(os.getpid(), 9),
+    "The system ended the work": lambda: os.kill(os.getpid(), 9),
     "the work needs more memory": _no_memory,
     "a note": lambda: sys.exit(1),
 }

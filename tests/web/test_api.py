@@ -246,7 +246,7 @@ def test_a_name_is_taken_once_into_a_folder(client, app):
     for name, taken in {"a.csv": "a.csv", "a.csv/b.csv": "a.csv", "b.csv": "b.csv"}.items():
         answer = send(name)
         assert answer.status_code == 422
-        assert answer.json()["detail"].startswith(f"folder 'tables' has {taken!r} already; each name is taken once")
+        assert answer.json()["detail"].startswith(f"folder 'tables' has {taken!r} already; each name must be unique")
     folder = app.app.state.runner.store.files[made].path
     assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == ["a.csv", "c.csv"]
 

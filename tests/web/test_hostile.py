@@ -220,7 +220,7 @@ def test_hostile_models(client, app, what):
     answer = client.upload("a.model", MODELS[what])
     message = answer.json().get("detail", "")
     # What does not even begin as a model is refused at once.
-    assert (answer.status_code, message.startswith("file 'a.model' is no model; expected")) in (
+    assert (answer.status_code, message.startswith("file 'a.model' is not a model; expected")) in (
         (422, True),
         (201, False),
     )
@@ -239,7 +239,7 @@ def test_hostile_archives(client, app, what):
     answer = client.upload("all.zip", ARCHIVES[what], kind="folders")
     assert answer.status_code == 422, answer.text
     assert answer.json()["detail"].startswith("archive 'all.zip' ")
-    assert ("; each name is taken once" in answer.text) == (what in ONCE)
+    assert ("; each name must be unique" in answer.text) == (what in ONCE)
     assert has_no_place(answer.text, app)
     assert sorted(app.app.state.runner.store.root.iterdir()) == before
 

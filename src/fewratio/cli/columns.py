@@ -18,7 +18,7 @@ _EXAMPLES = 5
 
 
 def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
-    """Tell what each column of tables is taken for.
+    """Show how each column of tables is interpreted.
 
     A column that other verbs would leave out or refuse is listed with the reason.
 
@@ -78,7 +78,7 @@ def _judge_together(
     is_folder: bool,
     is_batch: bool,
 ) -> "tuple[Encoding, dict[str, str]]":
-    """Leave out dates as other verbs do, and say which columns separate two tables."""
+    """Leave out dates like other verbs, and find the columns that separate two tables."""
     from fewratio.data.encoding import Encoding
     from fewratio.data.non_overlapping import leave_out_dates
     from fewratio.estimators.samples import Samples
@@ -93,7 +93,7 @@ def _judge_together(
 
 
 def _read(request: frame.Request, paths: list[Path]) -> "list[RawTable]":
-    """Read tables, or those of a folder."""
+    """Read tables, or the tables of a folder."""
     if len(paths) == 1 and paths[0].is_dir():
         from dataclasses import replace
 
@@ -109,8 +109,8 @@ VERB = Verb(
     columns,
     (
         Field("tables", _TABLES, list[Path], reads="table", is_positional=True, is_required=True),
-        Field("batch", "Outliers of the second table will be sought.", bool, False).on_page(
-            "Outliers of the second table will be sought"
+        Field("batch", "Treat the second table as one to find outliers in.", bool, False).on_page(
+            "Treat the second table as one to find outliers in"
         ),
         *(*COLUMNS, *MARKS, JSON, SEED),
     ),

@@ -1,4 +1,4 @@
-"""``fewratio data``: what collections there are, where they are, and what they look like."""
+"""``fewratio data``: list, describe, fetch and draw collections."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ HELP = "Collections of datasets: list, describe, fetch and draw them."
 
 
 def list_sources(request: Request) -> None:
-    """List the known collections and whether they are here.
+    """List the known collections, and whether their files are here.
 
     Example: fewratio data list
     """
@@ -26,7 +26,7 @@ def list_sources(request: Request) -> None:
 
 
 def info(request: Request, name: str) -> None:
-    """Say what a collection is: datasets, origin, licence, options and files.
+    """Describe a collection: datasets, origin, licence, options and files.
 
     Example: fewratio data info digits_r
     """
@@ -46,7 +46,7 @@ def info(request: Request, name: str) -> None:
 
 
 def fetch(request: Request, name: str) -> None:
-    """Make sure that the files of a collection are here, by a download if need be.
+    """Download the files of a collection unless they are here.
 
     Example: fewratio data fetch digits_r
     """
@@ -55,7 +55,7 @@ def fetch(request: Request, name: str) -> None:
     try:
         paths = find_source(name).files(True)
     except DataNotFoundError as error:
-        # Nothing is wrong with the call: what it asks for cannot be had.
+        # The call is right, but the files are not available.
         raise FewRatioError(str(error)) from error
     typer.echo("\n".join(map(str, paths)) or f"{name} needs no file.")
 

@@ -1,4 +1,4 @@
-"""What verbs share: options, tables from files, answers, and what becomes of a mistake."""
+"""What verbs share: options, tables from files, answers, and error handling."""
 
 import json
 import math
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from fewratio.estimators.samples import Samples
     from fewratio.report.page import Report
 
-# What the errors about parameters, tables, files and models are besides.
+# Base classes of the errors about parameters, tables, files and models.
 _WRONG_INPUT = (ValueError, FileNotFoundError)
 _RESULTS = (".json", *ENDINGS)
 _REPORTS = (".html",)
-# Rows of a result that a person is shown; a file gets all.
+# Most rows of a result to print; a file gets all.
 SHOWN = 10
-# Columns of a terminal that a table takes, unless its cells would have fewer characters.
+# Width of a printed table, and the fewest characters of a cell, which may make it wider.
 _WIDTH, _LEAST_WIDTH = 120, 12
 
-# The exit code where a condition of --fail-if holds.
+# The exit code if a condition of --fail-if holds.
 FAILED = 3
 
 # How a verb writes the parameters that messages name; the page has its own way.
@@ -54,8 +54,8 @@ write_parameter: Callable[[Verb, str, str], str | None] = Verb.write_option
 class Answer(NamedTuple):
     """A result: lines for a person, JSON values, and columns of equal length for a table.
 
-    The rows of `tables` one after the other, if there are any, are those of the columns, and are written beside them.
-    Columns that `Request.row_file` has written already are None.
+    If there are `tables`, their rows, one table after the other, belong to the columns and are written beside them.
+    Columns that `Request.row_file` has already written are None.
     """
 
     lines: Sequence[str]
@@ -66,7 +66,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """The options that verbs share, and what they ask for: `read` before the work, `deliver` after it."""
+    """The options that verbs share, and what they do: `read` before the work, `deliver` after it."""
 
     verb: Verb
     model: Path | None = None
@@ -90,19 +90,19 @@ class Request:
     warned: Callable[[], Sequence[str]] = tuple
 
     def read(self, *paths: Path, cut: bool = True) -> "tuple[list[RawTable], RatioEstimator | None]":
-        """Refuse what cannot be written, then read the model and the tables: nothing heavy is imported for a mistake.
+        """Refuse outputs that cannot be written, then read the model and the tables: a mistake imports nothing heavy.
 
         Parameters
         ----------
         *paths : path
             The tables; ``-`` for CSV on standard input.
         cut : bool
-            Whether to cut windows if they are the rows of the model.
+            Whether to cut windows if the model's rows are windows.
 
         Returns
         -------
         (list of RawTable, RatioEstimator or None)
-            The tables, and an estimator if one is asked for.
+            The tables, and an estimator if the user asked for one.
         """
         from fewratio.data.readers.files import read_raw
 
@@ -112,7 +112,7 @@ class Request:
 
     @contextmanager
     def open(self, *paths: Path) -> "Iterator[tuple[list[RawTable], RatioEstimator | None]]":
-        """Do the same, but leave the rows of large CSV, TSV and Parquet files there, to be read when they are used."""
+        """Do the same, but read the rows of large CSV, TSV and Parquet files only when they are used."""
         from fewratio.data.readers.files import open_rows
 
         files, estimator = self.find(*paths)
@@ -134,11 +134,11 @@ class Request:
 
     @property
     def marks(self) -> Any:
-        """Return what is said about text files, as Python's functions take it."""
+        """Return the options for text files as arguments of Python's functions."""
         return {"separator": self.separator, "decimal": self.decimal, "header": self.header}
 
     def read_folder(self, folder: Path, *others: Path) -> "tuple[Datasets, RatioEstimator | None]":
-        """Do the same for a folder of tables, one dataset each; `others` are files that are read as well."""
+        """Do the same for a folder of tables, one dataset each; `others` are more files to read."""
         from fewratio.data.collection import Collection
 
         estimator, options = self._estimator(folder, *others), self.options(folder=folder)
@@ -152,7 +152,7 @@ class Request:
         return Collection.from_folder(folder, **self.marks, **options), estimator
 
     def options(self, *tables: "RawTable", folder: Path | None = None) -> Any:
-        """Return what is said about columns, as Python's functions take it; of a folder, the first table counts."""
+        """Return the column options as arguments of Python's functions; for a folder, the first table counts."""
         names = ("columns", "drop", "keep", "categorical", "numeric")
         if folder is not None and any("," in item for name in names for item in getattr(self, name) or ()):
             from fewratio.data.readers.files import find_table_files, read_with_flags
@@ -164,7 +164,7 @@ class Request:
         for name in names:
             given = getattr(self, name)
             if given:
-                # A name may have a comma.
+                # A name may contain a comma.
                 labels = [part for item in given for part in ([item] if item in known else item.split(","))]
                 result[name] = "error" if name == "categorical" and labels == ["error"] else labels
         return result | ({"common": True} if self.common else {})
@@ -175,9 +175,9 @@ class Request:
         draw: "Callable[[], Picture] | None" = None,
         report: "Callable[[str], Report] | None" = None,
     ) -> None:
-        """Print an answer, and write it and what is drawn or reported to files where asked for.
+        """Print an answer, and write it, the picture and the report to files if asked for.
 
-        What makes the report is told the command that asks for it.
+        The function that makes the report is called with the command line.
         """
         text = json.dumps(_finite(answer.payload), indent=2, allow_nan=False) if self.wants_json else ""
         files = {}
@@ -203,7 +203,7 @@ class Request:
 
     @property
     def wants_json(self) -> bool:
-        """Whether the payload is asked for."""
+        """Whether the user asked for JSON."""
         return self.json or (self.output is not None and not self._wants_rows)
 
     @property
@@ -211,7 +211,7 @@ class Request:
         return self.output is not None and self.output.suffix.lower() in ENDINGS
 
     def row_file(self) -> AbstractContextManager[Write]:
-        """Open the output for rows that are written as they come; if it is not for rows, they are passed over."""
+        """Open the output to write rows piece by piece; if it is not for rows, ignore them."""
         if self.output is not None and self._wants_rows:
             return row_file(self.output)
         return nullcontext(lambda columns, table: None)
@@ -219,7 +219,7 @@ class Request:
     def summary(
         self, samples: "Samples", names: Sequence[str], apart: "Sequence[NonOverlapping] | None" = None
     ) -> Iterator[str]:
-        """Say which columns separate two tables, by default those of samples, and what became of all columns."""
+        """Say which columns separate two tables, by default those of samples, and how all columns were encoded."""
         for each in samples.non_overlapping if apart is None else apart:
             yield f"apart       {each.describe(names)}"
         if samples.encoding is not None and samples.encoding.is_named:
@@ -231,15 +231,15 @@ class Request:
             yield f"and {count} more" + (f" in {self.output}" if self.output else "; --output FILE.csv writes all")
 
     def write_first_rows(self, columns: Mapping[str, Sequence[Any]], n_rows: int) -> Iterator[str]:
-        """Return the first of so many rows of a result as lines, and say where to find the others."""
+        """Yield the first of `n_rows` rows of a result as lines, and say where to find the others."""
         rows = zip(*(values[:SHOWN] for values in columns.values()), strict=True)
         yield from align_columns([tuple(columns), *rows])
         yield from self.and_more(n_rows - SHOWN)
 
     def _estimator(self, *inputs: Path) -> "RatioEstimator | None":
-        """Refuse files that cannot be written, or that would take the place of inputs; then read the model, if any.
+        """Refuse outputs that cannot be written or would overwrite inputs; then read the model, if any.
 
-        Without one it is up to the verb what to use, but for columns that are to stay in their own units.
+        Without a model the verb chooses an estimator, unless columns are to stay in their own units.
         """
         if self.output is not None:
             check_target(self.output, "--output", *inputs, self.model, endings=_RESULTS)
@@ -263,7 +263,7 @@ class Request:
 
 
 def cuts_series(estimator: "RatioEstimator | None") -> bool:
-    """Whether the rows of a model are windows of series."""
+    """Return whether the rows of a model are windows of series."""
     return estimator is not None and estimator.encoding_ is not None and estimator.encoding_.window is not None
 
 
@@ -277,7 +277,7 @@ def make_app(verbs: Sequence[Verb], **options: Any) -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
     for verb in verbs:
         run: Any = update_wrapper(partial(run_verb, verb), verb.run)
-        # What typer asks for are the verb's fields.
+        # typer sees the verb's fields as parameters.
         run.__signature__ = Signature([field.make_parameter() for field in verb.fields])
         app.command(verb.name)(run)
     return app
@@ -313,9 +313,9 @@ def fail(reason: str) -> None:
 
 
 def write_message(verb: Verb, message: FewRatioError | Warning) -> str:
-    """Write the message of an error or a warning in the words of those who use a verb."""
+    """Write an error or a warning with the names of a verb's options."""
     if isinstance(message, FewRatioError | FewRatioWarning):
-        # Here an option is given or not.
+        # In the shell an option is given or not.
         text = message.write(lambda name, value: write_parameter(verb, name, value))
         return text.replace("must be None or ", "must be ")
     return str(message)
@@ -323,7 +323,7 @@ def write_message(verb: Verb, message: FewRatioError | Warning) -> str:
 
 @contextmanager
 def _plain_warnings(verb: Verb) -> Iterator[Callable[[], Sequence[str]]]:
-    """Write warnings as lines of text that name a verb's options, without the place in the code.
+    """Write warnings as lines of text that name a verb's options, without code locations.
 
     Yields a function that returns the messages so far.
     """
@@ -331,7 +331,7 @@ def _plain_warnings(verb: Verb) -> Iterator[Callable[[], Sequence[str]]]:
         warnings.simplefilter("always", UserWarning)
 
         def messages() -> list[str]:
-            # Answers list the columns that are left out.
+            # Answers already list the columns that are left out.
             found = (each.message for each in caught if not issubclass(each.category, LeftOutWarning))
             return list(dict.fromkeys(write_message(verb, each) for each in found if isinstance(each, Warning)))
 
@@ -362,7 +362,7 @@ def check_scale(scale: str | None, known: Sequence[str] = ("columns", "none")) -
 
 
 def identify_rows(table: "Table", start: int = 0) -> dict[str, Any]:
-    """Return the columns of a result that say which row is meant: its number, and its name if it has one."""
+    """Return the columns of a result that identify a row: its number, and its name if it has one."""
     rows: dict[str, Any] = {"row": range(start, start + table.n_rows)}
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
@@ -384,7 +384,7 @@ def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
 
 
 def make_label(path: Path) -> str:
-    """Return what answers call a file."""
+    """Return the name of a file in answers."""
     if str(path) == "-":
         return "standard input"
     # The name of a pipe (`<(...)`) would be a bare number.
@@ -392,7 +392,7 @@ def make_label(path: Path) -> str:
 
 
 def make_labels(*paths: Path) -> list[str]:
-    """Return what answers call several files; those of one name by their paths."""
+    """Return the names of several files in answers; files of the same name are called by their paths."""
     names = [make_label(path) for path in paths]
     return names if len(set(names)) == len(set(paths)) else [str(path) for path in paths]
 
@@ -409,7 +409,7 @@ def check_picture(path: Path, option: str, *inputs: Path | None) -> None:
 
 
 def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequence[str] = ()) -> None:
-    """Refuse a file that cannot be written, or would take the place of inputs or of a table, before the work."""
+    """Refuse, before the work, an output that cannot be written, or would overwrite inputs or a table."""
     from fewratio.data.readers.files import SUFFIXES, split_name
 
     if endings and path.suffix.lower() not in endings:
@@ -421,7 +421,7 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
             raise OSError(0, "it is a folder" if path.is_dir() else "it is a pipe or a device")
         if not folder.is_dir():
             raise OSError(0, f"there is no folder {str(folder)!r}")
-        # More than asking for permission: that knows nothing of some file systems.
+        # Asking for permission is not enough on some file systems.
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise DataNotFoundError(
@@ -434,7 +434,7 @@ def check_target(path: Path, option: str, *inputs: Path | None, endings: Sequenc
 
 
 def _finite(value: Any) -> Any:
-    """Put None for what is not finite: JSON has no such numbers."""
+    """Replace numbers that are not finite by None: JSON has no such numbers."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,13 +1,13 @@
-"""What the machine has too little of, said before the work or after it failed."""
+"""Say what the machine lacks, before the work or after it failed."""
 
 from contextlib import suppress
 
-# Bytes that libraries and their threads reserve, most of them never used.
+# Bytes of address space that libraries and their threads reserve, mostly without using them.
 _LEAST_ADDRESSES = 2**30
 
 
 def check_limit() -> None:
-    """Refuse a limit on memory at which threads of pyarrow or OpenBLAS cannot start: they are waited for forever."""
+    """Refuse a memory limit at which threads of pyarrow or OpenBLAS cannot start: the program would wait forever."""
     with suppress(ImportError):
         # Not on Windows.
         import resource
@@ -18,7 +18,7 @@ def check_limit() -> None:
 
 
 def describe_error(error: Exception) -> str:
-    """Say what the machine has too little of, or what it cannot write."""
+    """Say what the machine lacks, or what it cannot write."""
     if isinstance(error, UnicodeEncodeError):
         found = f"the output holds {error.object[error.start : error.end]!a}, which {error.encoding} cannot write"
         return f"{found}; expected UTF-8. Set PYTHONUTF8=1, or write to a file with --output."

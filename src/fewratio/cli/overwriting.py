@@ -1,31 +1,31 @@
-"""Results that would take the place of what they are made from."""
+"""Refuse results that would overwrite their inputs."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 from fewratio.errors import ParameterError
 
-# What standard input was redirected from has no other name.
+# The only name of a file that standard input was redirected from.
 _REDIRECTED = Path("/dev/stdin")
 
 
 def check_not_input(path: Path, option: str, inputs: Iterable[Path | None]) -> None:
-    """Refuse to write over an input, by whatever path or link, or into a folder of inputs.
+    """Refuse to overwrite an input, by any path or link, or to write into a folder of inputs.
 
     Parameters
     ----------
     path : path
-        What is to be written.
+        The file to write.
     option : str
         The option that named it.
     inputs : iterable of path or None
-        Files and folders that are read; ``-`` for standard input. None is passed over.
+        Files and folders to read; ``-`` for standard input. None is ignored.
     """
     for source in inputs:
         if source is None:
             continue
         if source.is_dir():
-            # The next run would take the result for another dataset. A link in the folder may lead out of it.
+            # The next run would treat the result as another dataset. A link in the folder may lead out of it.
             places = (path.resolve(), path.parent.resolve() / path.name)
             inside = any(place.is_relative_to(source.resolve()) for place in places)
             if inside or (path.exists() and any(_is_same(path, file) for file in source.rglob("*"))):
@@ -44,5 +44,5 @@ def _is_same(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other)
     except OSError:
-        # One of them is not there.
+        # One of them does not exist.
         return path.resolve() == other.resolve()

@@ -1,4 +1,4 @@
-"""The rows of a result in a file, beside the rows that they belong to, written as they come."""
+"""Write the rows of a result to a file piece by piece, beside the rows that they belong to."""
 
 import csv
 import io
@@ -15,12 +15,12 @@ ENDINGS = (*SEPARATORS, ".parquet")
 
 Columns = Mapping[str, Sequence[Any]]
 Write = Callable[[Columns, "RawTable | None"], None]
-"""Told columns of equal length, and the rows of a table that are written before them, if any."""
+"""Called with columns of equal length, and the rows of a table to write before them, if any."""
 
 
 @contextmanager
 def row_file(path: Path) -> Iterator[Write]:
-    """Open a file of one of `ENDINGS` that rows are written to; it takes its place once all are there."""
+    """Open a file with one of `ENDINGS` to write rows to; it replaces an existing one once complete."""
     from fewratio.core.container import atomic_file
 
     separator = SEPARATORS.get(path.suffix.lower())
@@ -29,7 +29,7 @@ def row_file(path: Path) -> Iterator[Write]:
 
 
 def write_rows(path: Path, columns: Columns, tables: "Sequence[RawTable]") -> None:
-    """Write columns, and before them those that all tables have; the rows of the tables are one after the other."""
+    """Write columns, preceded by those that all tables share; the rows of the tables follow each other."""
     from fewratio.core.blocks import PIECE_ROWS
 
     shared = [label for label in tables[0].labels if all(label in table.places for table in tables)] if tables else []

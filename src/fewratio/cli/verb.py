@@ -1,4 +1,4 @@
-"""The declaration of a verb, from which come its options, its JSON API, its form, and the lines that do the same."""
+"""The declaration of a verb, which defines its options, its JSON API, its form, and the equivalent Python lines."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -17,29 +17,29 @@ class Field:
     Attributes
     ----------
     name : str
-        What the shell, after two dashes, and the JSON API call it.
+        Its name in the shell, after two dashes, and in the JSON API.
     help : str
     type : type
         str, int, float, bool, Path, or a list of one of them.
     default : object
     python : str, optional
-        What Python calls the argument, if not the same; empty if it has none.
+        Name of the argument in Python, if different; empty if there is none.
     value : str
-        How the Python lines write the value, of which `name` is the name of the file and `variable` the table.
+        How the Python lines write the value; `name` stands for the name of the file and `variable` for the table.
     lines : str
-        Python lines that do it, if it is no argument in Python.
+        Python lines with the same effect, if it is not an argument in Python.
     reads : str, optional
-        "table", "folder" or "model", if it is a file that is read.
+        "table", "folder" or "model", if it is a file to read.
     is_positional, is_required, is_column : bool
         Whether it has no name in the shell, must be given, names a column.
     short, metavar, envvar : str, optional
-        As typer has them.
+        As in typer.
     least, most : float, optional
         The bounds of a number.
     limits : pair of float or None
-        Narrower ones of the page and the JSON API; of a text, its length.
+        Narrower bounds for the page and the JSON API; for a text, bounds of its length.
     label, hint : str
-        What the page calls it, and what an empty field says. Without a label the page does not have it.
+        Its label on the page, and the hint in an empty field. Without a label it is not on the page.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Field:
     hint: str = ""
 
     def on_page(self, label: str, hint: str = "", limits: Any = None, is_column: bool = False) -> "Field":
-        """Return the same field with what the page says of it."""
+        """Return the same field with its label and hint on the page."""
         return replace(self, label=label, hint=hint, limits=limits or (self.least, self.most), is_column=is_column)
 
     @property
     def variable(self) -> str:
-        """What a function calls it."""
+        """Its name as an argument of a function."""
         return self.name.replace("-", "_")
 
     @property
@@ -83,7 +83,7 @@ class Field:
 
     @property
     def option(self) -> str:
-        """What the shell calls it."""
+        """Its name in the shell."""
         return f"--{self.name}" if len(self.name) > 1 else f"-{self.name}"
 
     def write_words(self, value: Any) -> list[str]:
@@ -93,7 +93,7 @@ class Field:
             return [str(each) for each in values]
         if isinstance(value, bool):
             return [self.option if value else f"--no-{self.name}"]
-        # What begins with a dash would be taken for an option.
+        # A value that begins with a dash would look like an option.
         pairs = (
             [f"{self.option}={each}"] if str(each).startswith("-") else [self.option, str(each)] for each in values
         )
@@ -101,7 +101,7 @@ class Field:
 
     def make_parameter(self) -> Parameter:
         """Make the parameter of a function that typer understands."""
-        # What can be said or denied, or left open.
+        # A switch may be on, off or left out.
         option = f"{self.option}/--no-{self.name}" if self.is_switch else self.option
         names = [] if self.is_positional else [option, *([self.short] if self.short else [])]
         info = (typer.Argument if self.is_positional else typer.Option)(
@@ -113,12 +113,12 @@ class Field:
 
 
 def declare_table(name: str, help: str, is_positional: bool = True, is_required: bool = True) -> Field:
-    """Declare a table that is read."""
+    """Declare a table to read."""
     return Field(name, help, Path, reads="table", is_positional=is_positional, is_required=is_required)
 
 
 def declare_count(name: str, help: str, default: int | None = None, least: int | None = 1) -> Field:
-    """Declare how many of something, which Python calls ``n_`` of them."""
+    """Declare a count, whose name in Python starts with ``n_``."""
     return Field(name, help, int, default, python=f"n_{name}", least=least)
 
 
@@ -135,21 +135,21 @@ class Page:
     ----------
     button, title, lead : str
     inputs : mapping of str to three str
-        Of each input of the verb that must be given the label, the hint, and the file of the example.
+        For each required input of the verb: the label, the hint, and the file of the example.
     example : str
-        What the example is.
+        Description of the example.
     key : str
-        What the address and the browser's memory call it, if not by the verb.
+        Its name in the address and in the browser's storage, if not that of the verb.
     tab : str
         By default, the key.
     verb : str
         The verb, if it is not the one that declares the page.
     takes : tuple of str
-        Inputs that are taken over from the page before.
+        Inputs taken from the page before.
     stages : tuple of Page
         Questions that can be asked next.
     last : str
-        What is done last.
+        The last thing to do.
     """
 
     button: str
@@ -167,16 +167,16 @@ class Page:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb: what it is called, what it asks for, and what it does.
+    """A verb: its name, its inputs and options, and what it does.
 
     Attributes
     ----------
     run : callable
-        Told a `Request`, and the values of its own fields by keyword. Its docstring is the verb's help.
+        Called with a `Request`, and the values of the verb's own fields by keyword. Its docstring is the verb's help.
     fields : tuple of Field
     python : str
-        Lines that do the same. ``{settings}`` stands for the verb's own options, ``{columns}`` for what is said about
-        columns and ``{marks}`` for the marks of text files, each with a comma before it; other names for inputs.
+        Lines that do the same. ``{settings}`` stands for the verb's own options, ``{columns}`` for the column options
+        and ``{marks}`` for the marks of text files, each with a comma before it; other names stand for inputs.
     page : Page, optional
     name : str
         By default, that of `run`.
@@ -192,12 +192,12 @@ class Verb:
         object.__setattr__(self, "name", self.name or self.run.__name__.replace("_", "-"))
 
     def find(self, parameter: str) -> Field | None:
-        """Return the field of Python's parameter; of settings within settings (training__max_steps) the last name."""
+        """Return the field of Python's parameter; for nested settings (training__max_steps), of the last name."""
         name = parameter.rpartition("__")[2]
         return next((field for field in self.fields if name in (field.python, field.variable)), None)
 
     def write_option(self, parameter: str, value: str) -> str | None:
-        """Write what the shell calls Python's parameter, and a value for it."""
+        """Write the option for a Python parameter, and a value for it."""
         field = self.find(parameter)
         # A tab is hard to see.
         value = value.replace("\t", "\\t")
@@ -205,7 +205,7 @@ class Verb:
         return shlex.join(words) if words else None
 
     def write_label(self, parameter: str, value: str) -> str | None:
-        """Write what the page calls Python's parameter, and a value for it."""
+        """Write the page's label for a Python parameter, and a value for it."""
         field = self.find(parameter)
         if field is None or not field.label:
             return None
@@ -213,7 +213,7 @@ class Verb:
         return f"“{label}”" + (f": {value}" if value not in ("", "True") else "")
 
     def list_words(self, values: Mapping[str, Any]) -> list[str]:
-        """List the words of the shell line that has these values; what is as by default is left out."""
+        """List the words of the shell line with these values; defaults are left out."""
         given = [(field, values.get(field.variable)) for field in self.fields]
         words = [field.write_words(value) for field, value in given if value not in (None, [], field.default)]
         return ["fewratio", self.name, *(word for each in words for word in each)]
@@ -223,7 +223,7 @@ class Verb:
         from fewratio.data.readers.files import split_name
 
         def is_given(field: Field) -> bool:
-            # Python draws at random unless it is told a seed.
+            # Always write the seed.
             return field == SEED or values.get(field.variable) not in (None, [], field.default)
 
         given = {each: values.get(each.variable, each.default) for each in self.fields if is_given(each)}
@@ -256,7 +256,7 @@ class Verb:
                 f", {field.python or field.variable}={text}"
             )
         if MODEL in given and "{columns}" in self.python and any(each.reads == "folder" for each in given):
-            # The encoding of columns is the model's.
+            # The model defines the encoding of columns.
             texts["columns"] = ", encoding=model.encoding_"
         report = [f"result.to_html({str(values['report'])!r})"] if REPORT in given else []
         for name in ("settings", "columns", "marks"):
@@ -288,7 +288,7 @@ COMMON = Field("common", "Use the columns that all tables have.", bool, False).o
     "Use only the columns that all tables have"
 )
 COLUMNS = (_name_columns("columns", "The only columns to use."), *COLUMN_USES, COMMON)
-WINDOW = Field("window", "Tables are series: so many readings in a row make a row to learn from.", int, least=2)
+WINDOW = Field("window", "Tables are series: learn from windows of this many consecutive readings.", int, least=2)
 MARKS = (
     Field("separator", "What divides the columns of text files, such as ';'.").on_page(
         "Separator of columns", ", (tab in .tsv)", (None, 2)
@@ -310,5 +310,5 @@ RESULTS = (JSON, OUTPUT, PLOT, REPORT)
 SEED = Field("seed", "Seed of everything random.", int, 0, python="random_state", least=0).on_page(
     "Seed of everything random", "0", (0, 2**32 - 1)
 )
-# What `Request` holds, in the order of the help.
+# The fields of `Request`, in the order of the help.
 SHARED = (MODEL, SCALE, *COLUMNS, *MARKS, *RESULTS, SEED)

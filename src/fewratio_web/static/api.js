@@ -1,6 +1,6 @@
 // The JSON API of this page.
 const BASE = "api/v1";
-// A test compares these with what the server takes.
+// A test compares these with what the server accepts.
 const LARGEST_MB = 200;
 export const TABLES = [".csv", ".tsv", ".parquet", ".arrow", ".feather", ".fewratio", ".jsonl", ".ndjson", ".xlsx", ".npy", ".npz"];
 export const STATE = ".fewratio";
@@ -34,12 +34,12 @@ const bytes = "application/octet-stream";
 
 function checkSize(file) {
   if (file.size > LARGEST_MB * 2 ** 20) {
-    throw new Problem(`${file.name} has ${Math.round(file.size / 2 ** 20)} MB; at most ${LARGEST_MB} MB are taken. Use the command line for it.`);
+    throw new Problem(`${file.name} has ${Math.round(file.size / 2 ** 20)} MB; at most ${LARGEST_MB} MB are allowed. Use the command line for it.`);
   }
 }
 
 export async function sendModel(file) {
-  if (!/\.(model|safetensors)$/i.test(file.name)) throw new Problem(`${file.name} is no model; expected a file that ends in .safetensors, as this page saves it (or .model). Choose another.`);
+  if (!/\.(model|safetensors)$/i.test(file.name)) throw new Problem(`${file.name} is not a model; expected a file that ends in .safetensors, as this page saves it (or .model). Choose another.`);
   return sendFile(file);
 }
 
@@ -60,7 +60,7 @@ export async function sendFiles(files, tell) {
   return joinFiles(sent);
 }
 
-// Only text may be compressed, and what a program hides is left out.
+// Only text may be compressed, and hidden files are left out.
 const ENDINGS = [...TABLES, ...[".csv", ".tsv"].flatMap((text) => COMPRESSED.map((ending) => text + ending))];
 const isTable = ({ path }) => ENDINGS.some((ending) => path.toLowerCase().endsWith(ending)) && !/(^|\/)(\.|__MACOSX\/)/.test(path);
 
@@ -93,7 +93,7 @@ export const cancelJob = (id) => ask(`jobs/${id}`, { method: "DELETE" });
 
 const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
 
-// Tell what becomes of a job until it is over; a lost connection is tried again for a while.
+// Report the state of a job until it is over; retry a lost connection for a while.
 export async function watch(job, tell) {
   let failures = 0;
   while (job.state === "queued" || job.state === "running") {

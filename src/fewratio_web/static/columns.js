@@ -1,9 +1,9 @@
-// What each column is taken for, and what the user says it is.
+// How each column is interpreted, and the user's corrections.
 import { Problem } from "./api.js";
 import { make } from "./dom.js";
 
 export class Columns {
-  // What can be said of a column: options of the command line, and what the page calls them.
+  // The options for a column: those of the command line, and their labels on the page.
   constructor(uses) {
     this.labels = { "": "automatic", ...uses };
     this.element = make("div", { hidden: true });
@@ -14,7 +14,7 @@ export class Columns {
   get options() {
     const given = {};
     for (const [name, use] of Object.entries(this.uses)) {
-      if (use === "id" && given.id) throw new Problem("Two columns are to name the rows; one can. Choose one.");
+      if (use === "id" && given.id) throw new Problem("Two columns are set to name the rows; only one can. Choose one.");
       given[use] = use === "id" ? name : [...given[use] ?? [], name];
     }
     return given;
@@ -29,7 +29,7 @@ export class Columns {
     this.element.replaceChildren();
   }
 
-  // Kept: what the user said before the page was loaded again.
+  // Kept: what the user chose before the page was reloaded.
   show({ rows, columns, notes }, kept = null) {
     this.clear();
     this.names = columns.map(({ name }) => name);
@@ -43,7 +43,7 @@ export class Columns {
           else delete this.uses[name];
         },
       }, ...Object.entries(this.labels).map(([value, text]) => make("option", { value }, text)));
-      // It would end the work with an error.
+      // It would cause an error.
       const use = kept ? kept[name] : isRefused && "drop";
       if (use) choose.value = this.uses[name] = use;
       return make("tr", { class: reason ? "unused" : "" },

@@ -27,7 +27,7 @@ for (const [path, methods] of Object.entries(api.paths)) {
     const body = route.requestBody?.content["application/json"]?.schema;
     const answer = Object.entries(route.responses).find(([status]) => status.startsWith("2"));
     const answered = typeOf(answer?.[1].content?.["application/json"]?.schema);
-    main.append(make("p", {}, `${body ? `Takes ${typeOf(body)}. ` : ""}Answers ${answer?.[0]}: ${answered}.`));
+    main.append(make("p", {}, `${body ? `Accepts ${typeOf(body)}. ` : ""}Returns ${answer?.[0]}: ${answered}.`));
   }
 }
 for (const [name, schema] of Object.entries(schemas)) {

@@ -1,4 +1,4 @@
-// Elements from plain data; texts are always texts.
+// Elements from plain data; text is never parsed as HTML.
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

@@ -9,7 +9,7 @@ async function filesBelow(entry, path) {
   }
   const reader = entry.createReader();
   const found = [];
-  // A reader gives a hundred at a time.
+  // A reader returns at most a hundred entries at a time.
   for (let batch; (batch = await new Promise((resolve, reject) => reader.readEntries(resolve, reject))).length;) {
     for (const each of batch) found.push(...await filesBelow(each, `${path}${entry.name}/`));
   }
@@ -75,7 +75,7 @@ export class FileInput {
     return this.file !== null && !this.isRefused && !this.isState;
   }
 
-  // A file that is sent has yet to be read.
+  // A file that was sent has not been read yet.
   set(file) {
     Object.assign(this, { file, isRefused: false });
     if (file && this.isState) this.accept();
@@ -86,7 +86,7 @@ export class FileInput {
     this.show(`✓ ${this.file.name}${this.file.files ? ` (${this.file.files} files)` : ""}`, true);
   }
 
-  // What is wrong is said here until another file is chosen.
+  // Show what is wrong until another file is chosen.
   refuse(text) {
     this.isRefused = true;
     this.show("", false, text + (this.isZip ? " For a zip file of many tables, use the tab “Many datasets”." : ""));

@@ -39,7 +39,7 @@ function choose(chosen) {
     document.getElementById(`panel-${name}`).hidden = name !== chosen;
   }
   history.replaceState(null, "", `#${chosen}`);
-  // What was found before the page was loaded again.
+  // Results from before the page was reloaded.
   if (!restored.has(chosen)) {
     restored.add(chosen);
     panels[chosen].restore();

@@ -6,11 +6,11 @@ import { FileInput } from "./inputs.js";
 import { showResult } from "./result.js";
 
 const isExample = ({ file }) => file === null || [file.id].flat().every((id) => id.startsWith("example-"));
-// Other marks between columns and within numbers make other columns.
+// Changing the separator or the decimal mark changes the columns.
 const MARKS = ["separator", "decimal", "header"];
 
 export class Panel {
-  // Given: files that an earlier question has, such as the model.
+  // Given: files from an earlier question, such as the model.
   constructor(task, files, uses, given = {}) {
     Object.assign(this, { task, given, job: null, previews: 0, isReading: false, isBusy: false, files, uses });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
@@ -46,7 +46,7 @@ export class Panel {
 
   makeOptions() {
     this.fields = {};
-    // The columns of a model are its own.
+    // A model defines its columns.
     const options = this.task.options.filter(({ name }) => name !== "common" || !this.given.model);
     const labels = options.map(({ name, label, type, ...rest }) => {
       const given = Object.entries(rest).filter(([, value]) => value !== null).map(([key, value]) => [key, String(value)]);
@@ -59,7 +59,7 @@ export class Panel {
     return make("details", {}, make("summary", {}, "Options"), make("div", { class: "options" }, ...labels));
   }
 
-  // Whoever has a model need not learn one.
+  // A user who has a model need not learn one.
   makeUpload() {
     const problem = make("p", { class: "problem", role: "alert", hidden: true });
     const upload = make("input", {
@@ -145,7 +145,7 @@ export class Panel {
     this.showReason();
   }
 
-  // Read the files that there are; their columns are shown when all are there. Kept: what was chosen for them before.
+  // Read the files so far; show their columns when all are there. Kept: what was chosen for them before.
   async changed(kept = null) {
     this.clear();
     const chosen = this.fileInputs.filter(({ isTable }) => isTable), files = chosen.map(({ file }) => file);
@@ -160,7 +160,7 @@ export class Panel {
     const found = await this.preview(chosen).catch((error) => error);
     const problems = found instanceof Error ? await this.problemsOf(chosen, found) : [];
     chosen.forEach((input, place) => {
-      // Another may have been chosen meanwhile.
+      // Another file may have been chosen in the meantime.
       if (input.file === files[place]) { if (problems[place]) input.refuse(problems[place]); else input.accept(); }
     });
     if (number !== this.previews) return;
@@ -189,7 +189,7 @@ export class Panel {
     this.columns.element.append(make("div", { class: "row" }, make("p", { class: "note" }, `${count} values of “${column}” name a row of both tables.`), compare));
   }
 
-  // What the columns of tables are taken for together.
+  // How the columns of all tables together are interpreted.
   async preview(chosen) {
     const inputs = { tables: chosen.flatMap(({ file }) => file.id) };
     const options = Object.fromEntries(MARKS.filter((name) => this.fields[name].value).map((name) => [name, this.fields[name].value]));
@@ -198,7 +198,7 @@ export class Panel {
     return { ...found, notes: job.notes };
   }
 
-  // What tables without a common column have instead.
+  // The columns of tables that share none.
   async apartFrom(chosen) {
     const some = (names) => `${names.slice(0, 3).map((name) => `“${name}”`).join(", ")}${names.length > 3 ? "…" : ""}`;
     const needed = "at least one column of the same name is needed. Rename the columns in one of them, or check the separator under “Options”.";
@@ -219,7 +219,7 @@ export class Panel {
     for (const { key } of this.task.next) sessionStorage.removeItem(key);
     return this.follow(async () => {
       const job = await startJob({ verb: this.task.verb, inputs: this.inputs, options: { ...this.options, ...this.columns.options } });
-      // So that the result is found when the page is loaded again.
+      // To find the result when the page is reloaded.
       const files = Object.fromEntries(this.fileInputs.map(({ key, file }) => [key, file]));
       sessionStorage.setItem(this.task.key, JSON.stringify({ job: job.id, files, uses: this.columns.uses, options: this.options, read: this.columns.read }));
       return job;
@@ -238,7 +238,7 @@ export class Panel {
     await this.follow(async () => job, "restore");
   }
 
-  // Watch a job until its result can be shown; `then` says how the next questions begin.
+  // Watch a job until its result can be shown; `then` starts the next questions.
   async follow(start, then) {
     this.say(null);
     this.result.hidden = true;
@@ -254,7 +254,7 @@ export class Panel {
     const clock = setInterval(showPassed, 1000);
     try {
       this.job = await start();
-      // It may have begun before the page was loaded.
+      // It may have started before the page was loaded.
       began -= 1000 * (this.job.seconds ?? 0);
       showPassed();
       const job = await watch(this.job, (news) => this.tell(news));
@@ -285,19 +285,19 @@ export class Panel {
       this.began = description === this.began?.description ? this.began : { description, step, time: performance.now() };
       const rate = (step - this.began.step) / (performance.now() - this.began.time);
       const left = rate > 0 ? (total - step) / rate / 1000 : null;
-      // The last steps are not told apart.
+      // The last steps report no progress.
       const isLast = step >= total || (left !== null && left < 0.1);
       this.doing.textContent = isLast ? this.task.last : `${description}: ${step} of ${total}${left ? `, about ${showSeconds(left)} left` : ""}`;
     }
   }
 
-  // Ask the next questions, each with the files that it takes over.
+  // Ask the next questions, each with the files it inherits.
   goOn(given, then = "empty") {
     const tasks = this.task.next.filter(({ takes }) => takes.every((key) => given[key]));
     const panels = tasks.map((task) => new Panel(task, this.files, this.uses, Object.fromEntries(task.takes.map((key) => [key, given[key]]))));
     this.stage.replaceChildren(make("p", { class: "note" }, `Model: ${given.model.name}`), ...panels.map(({ element }) => make("div", { class: "stage" }, element)));
     if (then === "restore") for (const panel of panels) panel.restore();
-    // The example goes on to the answer.
+    // The example continues to the answer.
     if (then === "example") panels[0].useExample().then(() => panels[0].run());
   }
 }

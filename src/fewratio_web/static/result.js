@@ -1,10 +1,10 @@
-// The result of a job: the report, what can be saved, and the lines that do the same.
+// The result of a job: the report, files to save, and equivalent commands.
 import { fileAddress, readText } from "./api.js";
 import { make, showSeconds } from "./dom.js";
 
 const TITLES = { "report.html": "Report (HTML)", "rows.csv": "Rows (CSV)", "result.json": "Numbers (JSON)", "answer.txt": "Answer (text)" };
 
-// A report tells its height, so that only the page scrolls.
+// A report sends its height, so that only the page scrolls.
 addEventListener("message", ({ source, data }) => {
   const frame = [...document.querySelectorAll("iframe.report")].find(({ contentWindow }) => contentWindow === source);
   if (frame && data?.height > 0) frame.style.height = `${Math.ceil(data.height) + 2}px`;
@@ -27,7 +27,7 @@ function learned(text, read) {
   return `Learned from ${read ? `${number(read.tables)} datasets, ${number(read.rows)} rows` : "the datasets"}.${columns ? ` ${columns}.` : ""}`;
 }
 
-// A new result is moved to; one that is shown again is not.
+// Scroll to a new result, but not to one that is shown again.
 export async function showResult(place, job, isNew) {
   const heading = make("h3", { tabindex: "-1" }, `Result, after ${showSeconds(job.seconds)}`);
   const found = Object.fromEntries(job.files.map((file) => [file.name, file]));
@@ -36,7 +36,7 @@ export async function showResult(place, job, isNew) {
     : make("p", {}, learned(await readText(found["answer.txt"].id), job.read));
   const links = job.files.map(({ id, name }) =>
     make("li", {}, make("a", { href: fileAddress(id), download: name }, TITLES[name] ?? `${name.endsWith(".fewratio") ? "State, for the next rows" : "Model"} (${name})`)));
-  if (found["report.html"]) links.unshift(make("li", {}, make("a", { href: fileAddress(found["report.html"].id), target: "_blank" }, "Open the report by itself")));
+  if (found["report.html"]) links.unshift(make("li", {}, make("a", { href: fileAddress(found["report.html"].id), target: "_blank" }, "Open the report in a new tab")));
   place.replaceChildren(
     heading,
     make("ul", { class: "downloads", "aria-label": "Save" }, ...links),
