@@ -20,9 +20,14 @@ Each message has three parts: what was found, what is needed, what to do. A mess
 label.
 """
 
+import os
 import re
+import sys
+import warnings
 from collections.abc import Callable
+from types import FrameType
 
+_PACKAGE = os.path.dirname(__file__) + os.sep
 _NAMED = re.compile("\x02(.*?)\x1f(.*?)\x1f(.*?)\x03", re.DOTALL)
 
 
@@ -75,6 +80,20 @@ class FewRatioWarning(_Message, UserWarning):
 
 class LeftOutWarning(FewRatioWarning):
     """Columns that are left out unasked, since they cannot be measurements. Commands name them in answers."""
+
+
+def warn(message: str, category: type[Warning] = FewRatioWarning) -> None:
+    """Warn at the line that called the library, however deep within it the reason was found."""
+    frame: FrameType | None = sys._getframe()
+    caller = frame
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_PACKAGE):
+            caller = frame.f_back or frame
+        frame = frame.f_back
+    assert caller is not None
+    registry = caller.f_globals.setdefault("__warningregistry__", {})
+    module = caller.f_globals.get("__name__")
+    warnings.warn_explicit(category(message), None, caller.f_code.co_filename, caller.f_lineno, module, registry)
 
 
 class FewRatioError(_Message, Exception):

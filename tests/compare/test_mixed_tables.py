@@ -409,3 +409,21 @@ def test_typical_rows_that_are_identical_are_shown_once_with_a_count():
     typical = next(each for each in tables if each.caption == "The rows most typical of A")
     assert typical.headings[2] == "rows alike"
     assert [row[2].value for row in typical.rows] == [30]
+
+
+MISSPELT = {
+    "a blank": (["Ideal ", "Good"], ["Ideal", "Good"], ["'Ideal ' in cut of A (did you mean 'Ideal'?)"]),
+    "case": (["Ideal", "Good"], ["ideal", "Good"], ["'Ideal' in cut of A (did you mean 'ideal'?)"]),
+    "one letter": (["male", "female"], ["mal", "male", "female"], ["'mal' in cut of B (did you mean 'male'?)"]),
+    "other words": (["male"], ["female"], []),
+    "other numbers": (["phase 1", "phase 2"], ["phase 2", "phase 3"], []),
+    "less alike than known ones": (["male", "males", "mele"], ["male", "males"], []),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "said"), MISSPELT.values(), ids=MISSPELT)
+def test_categories_that_may_be_misprints_are_said(recwarn, first, second, said):
+    tables = [pl.DataFrame({"cut": each * 12, "x": range(12 * len(each))}) for each in (first, second)]
+    compare_datasets(*tables, n_permutations=0)
+    found = [str(each.message) for each in recwarn if "did you mean" in str(each.message)]
+    assert found == [f"Only one table has {each}. Where they are the same, write them alike." for each in said]

@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import fewratio
+from fewratio import compare_datasets
 from fewratio.data.collection import Collection
 from fewratio.data.raw_table import as_raw
 from fewratio.data.readers.csv import read_csv
@@ -37,6 +39,7 @@ from fewratio.errors import (
     DataFileError,
     DataNotFoundError,
     FewRatioError,
+    FewRatioWarning,
     InputError,
     MissingColumnError,
     ParameterError,
@@ -410,7 +413,8 @@ def test_a_first_line_is_a_header_or_a_row(tmp_path, recwarn, text, is_header, i
         recwarn.clear()
         other = read_table(path, separator=separator, header=header)
         assert (other.column_names == first) == header
-        assert not recwarn
+        # Of texts, a header that stands there again is left out.
+        assert ["repeats" in str(each.message) for each in recwarn] == [True] * (header and text == "a,b\nb,a\na,b\n")
 
 
 def test_equal_first_lines_are_a_header(tmp_path):
@@ -452,6 +456,63 @@ def test_columns_without_a_name_get_their_number(tmp_path, name, names, expected
     else:
         pq.write_table(table, path)
     assert read_frame(find_file(path)).to_dict(as_series=False) == dict(zip(expected, ([0, 1], [2.5, 4]), strict=True))
+
+
+def test_a_header_that_stands_in_a_file_again_is_left_out_and_said(tmp_path, recwarn):
+    first = write(tmp_path, "a.csv", "kind,size\nx,1.5\ny,2\nkind,size\nx,3\n")
+    second = write(tmp_path, "b.csv", "kind,size\nx,2.5\ny,1\ny,3\n")
+    assert read_table(first).to_pydict() == {"kind": ["x", "y", "x"], "size": [1.5, 2, 3]}
+    assert "a.csv' repeats its first line (kind, size) further below" in str(recwarn.pop().message)
+    assert not recwarn
+    result = compare_datasets(first, str(second), n_permutations=19)
+    assert "repeats its first line" in str(recwarn.pop().message)
+    assert [len(result.ratios_a), len(result.ratios_b)] == [3, 3]
+    assert read_table(first, header=False).num_rows == 5
+
+
+def test_a_header_of_texts_above_texts_is_decided_with_the_other_table(tmp_path, recwarn):
+    first = write(tmp_path, "a.csv", "kind,sort\nx,u\ny,v\nkind,sort\nx,v\n")
+    second = write(tmp_path, "b.csv", "kind,sort\nx,v\ny,v\ny,u\n")
+    result = compare_datasets(first, second, n_permutations=19)
+    assert ["repeats its first line" in str(each.message) for each in recwarn][:2] == [True, False]
+    assert {each.column for each in result.columns} == {"kind", "sort"}
+    assert [len(result.ratios_a), len(result.ratios_b)] == [3, 3]
+
+
+def test_a_row_of_numbers_that_equals_numbered_names_is_kept(tmp_path):
+    assert read_table(write(tmp_path, "a.csv", "0,1,2\n5,3,4\n0,1,2\n")).num_rows == 2
+
+
+def test_a_text_that_recurs_in_a_single_column_of_numbers_may_be_a_gap(tmp_path):
+    with pytest.warns(FewRatioWarning, match="is read as names of columns once. header=False reads all such lines"):
+        read_table(write(tmp_path, "a.csv", "unknown\n1\n2\nunknown\n3\n"))
+
+
+# Of each public function that reads tables, a call with a file that nobody can read without a warning.
+READERS = {
+    "compare_datasets": lambda path: compare_datasets(path, path, n_permutations=19),
+    "importance_weights": lambda path: fewratio.importance_weights(path, path),
+    "detect_changes": lambda path: fewratio.detect_changes(path),
+    "read_table": lambda path: read_table(path),
+    "RuLSIF.fit": lambda path: fewratio.RuLSIF().fit(path, path),
+    "InlierOutlierDetector.fit": lambda path: fewratio.InlierOutlierDetector().fit(path),
+    "InlierOutlierDetector.predict": lambda path: fewratio.InlierOutlierDetector().fit(read_table(path)).predict(path),
+    "Collection.from_arrays": lambda path: Collection.from_arrays({"a": path, "b": path}),
+    "Collection.from_folder": lambda path: Collection.from_folder(path.parent),
+    "DriftMonitor": lambda path: fewratio.DriftMonitor(path),
+}
+
+
+@pytest.mark.parametrize("call", READERS.values(), ids=READERS)
+def test_a_warning_points_at_the_line_of_the_caller(tmp_path, call):
+    rows = "".join(f"{n % 7},{n * n % 11},Jos\xe9\n" for n in range(40))
+    path = tmp_path / "a.csv"
+    path.write_bytes(f"p,q,name\n{rows}p,q,name\n".encode("latin-1"))
+    with pytest.warns(FewRatioWarning) as said:
+        call(path)
+    assert any("Windows-1252" in str(each.message) for each in said)
+    assert any("repeats its first line" in str(each.message) for each in said)
+    assert {each.filename for each in said} == {__file__}
 
 
 def test_a_row_index_beside_numbered_columns_is_a_header(tmp_path):
@@ -540,6 +601,33 @@ def test_a_separator_is_found_unless_another_is_given(tmp_path, text, rows, advi
         assert next(table.pieces(10)).cells("q") == [row[1] for row in rows]
     with pytest.raises(DataFileError, match=re.escape(advice)):
         read_raw(find_file(path, separator=","))
+
+
+def test_formulas_without_values_are_said(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["p", "q"], [1, "=A2+1"], [None, "=A3+1"], [3, 4]):
+        book.active.append(row)
+    book.active.title = "Sums"
+    book.save(tmp_path / "a.xlsx")
+    with pytest.warns(FewRatioWarning, match="2 cells of column 'q' of sheet 'Sums' of a.xlsx hold formulas without a"):
+        assert read_table(tmp_path / "a.xlsx").to_pydict() == {"p": [1, None, 3], "q": [None, None, 4]}
+
+
+@pytest.mark.parametrize("frequency", ["M", "Q", "W", "D"])
+@pytest.mark.filterwarnings("ignore:Period")
+def test_periods_are_the_dates_on_which_they_begin(tmp_path, frequency):
+    frame = pd.DataFrame({"when": pd.period_range("2020-01", periods=3, freq=frequency), "x": 1.0})
+    frame.loc[1, "when"] = pd.NaT
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_feather(tmp_path / "a.feather")
+    days = (frame["when"].dt.to_timestamp() - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    held = [frame, frame.astype(object), frame.to_dict("list"), tmp_path / "a.parquet", tmp_path / "a.feather"]
+    for each in held:
+        np.testing.assert_array_equal(as_raw(each).values("when").numbers, days)
+    # Before pandas is imported, pyarrow does not know the type.
+    program = "import sys; from fewratio.data.raw_table import as_raw; print(as_raw(sys.argv[1]).values('when').kind)"
+    run = subprocess.run([sys.executable, "-c", program, tmp_path / "a.parquet"], capture_output=True, text=True)
+    assert run.stdout == "date\n", run.stderr
 
 
 def test_the_same_texts_are_missing_in_text_and_in_excel(tmp_path):

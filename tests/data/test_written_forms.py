@@ -41,6 +41,11 @@ QUANTITIES = {
     "pounds and ounces": "{n} lb {day} oz",
     "currency attached": "USD{n}",
     "abbreviated currency": "Rs. {n}",
+    "crowns": "kr {n}",
+    "crowns after": "{n} kr",
+    "code of a currency": "SEK {n}",
+    "fraction": "{n} 3/4",
+    "sign of a fraction": "{n}½",
     "thousands of as many digits": "7 1{late}",
     "thousands": "{n},262",
     "thousands by blanks": "{n} 262",
@@ -157,3 +162,11 @@ def test_what_may_be_measured_is_said():
     with pytest.warns(FewRatioWarning, match="'area' has texts that differ in their numbers only, such as '0 sq ft'"):
         assert encode_together({"A": table})[0].columns[0].kind == "category"
     assert encode_together({"A": table}, ColumnRules.of({"categorical": "area"}))[0].columns[0].kind == "category"
+
+
+@pytest.mark.parametrize(("texts", "is_said"), [(["4:40", "3:05", "12:10"], True), (["9:30", "14:05", "8:00"], False)])
+def test_short_times_may_be_minutes_and_seconds(recwarn, texts, is_said):
+    tables = {name: pd.DataFrame({"length": texts * 4}) for name in "AB"}
+    encode_together(tables)
+    said = "read as times of day, hours and minutes. For minutes and seconds, write 4min 40s"
+    assert [said in str(each.message) for each in recwarn] == [True] * is_said

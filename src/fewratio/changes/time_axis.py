@@ -1,7 +1,6 @@
 """The time of the rows of a series: which columns or index hold it, and what is assumed about them."""
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from itertools import product, takewhile
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from fewratio.data.column_kinds import (
 )
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.raw_table import RawTable
-from fewratio.errors import FewRatioWarning, InputError, name_parameter
+from fewratio.errors import InputError, name_parameter, warn
 
 # A column of numbers may be the time if its name consists of such words: for a time, or for the number of a row.
 _CLOCK = re.compile("time|t|date|datetime|timestamp|ts|epoch|year|yr|quarter|month|week|day|hour|minute|second")
@@ -161,7 +160,7 @@ def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -
             "neighbours, and a change there may have happened at any time within it."
         )
     if said:
-        warnings.warn(FewRatioWarning(" ".join(said)), stacklevel=5)
+        warn(" ".join(said))
 
 
 def write_columns(labels: Sequence[str]) -> str:

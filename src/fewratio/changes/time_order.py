@@ -1,6 +1,5 @@
 """A series prepared for comparison: its rows in order of time, without gaps, and their times."""
 
-import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from fewratio.data.non_overlapping import leave_out_columns
 from fewratio.data.raw_table import RawTable, as_raw, name_rows
 from fewratio.data.split_table import split_by_column
 from fewratio.data.table import Table
-from fewratio.errors import FewRatioWarning, InputError, ParameterError, name_parameter
+from fewratio.errors import InputError, ParameterError, name_parameter, warn
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 
@@ -130,5 +129,5 @@ def split_series(raw: RawTable, by: str) -> dict[str, RawTable]:
         )
     if short:
         found = f"Series of fewer than {LEAST_ROWS} rows are left out: {quote_list(short)}."
-        warnings.warn(FewRatioWarning(found), stacklevel=3)
+        warn(found)
     return {name: part for name, part in parts.items() if name not in short}

@@ -1,6 +1,5 @@
 """Rows that are not independent of each other: blocks that a user names, pairs, and copied rows."""
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count
 from fewratio.data.pairs import find_shared_names, read_labels
 from fewratio.data.raw_table import RawTable
-from fewratio.errors import FewRatioWarning, name_parameter
+from fewratio.errors import name_parameter, warn
 
 # Warn of copied rows if a sample has at least this many of them, and this share of its rows.
 _N_COPIES, _SHARE = 3, 0.05
@@ -33,13 +32,10 @@ def offer_pairs(tables: Mapping[str, RawTable], dropped: Collection[str]) -> Non
     """Warn if a column that is not dropped names the same rows in two tables: pairs show smaller differences."""
     shared = find_shared_names(*tables.values())
     if shared is not None and shared.column not in dropped:
-        warnings.warn(
-            FewRatioWarning(
-                f"{' and '.join(tables)} have {shared.n_shared} values of {shared.column!r} in common, each once. If "
-                f"they name the same things, {name_parameter('paired', shared.column)} compares the pairs, which shows "
-                "smaller differences."
-            ),
-            stacklevel=3,
+        warn(
+            f"{' and '.join(tables)} have {shared.n_shared} values of {shared.column!r} in common, each once. If "
+            f"they name the same things, {name_parameter('paired', shared.column)} compares the pairs, which shows "
+            "smaller differences."
         )
 
 
@@ -77,24 +73,18 @@ def warn_of_copies(
             in_common,
             count,
         ):
-            warnings.warn(
-                FewRatioWarning(
-                    f"{write_count(n_copies, 'row')} of {name} are copies of others; the test assumes independent "
-                    "rows, so the p-value may be far too small. Drop copies, or name what belongs together in "
-                    f"{name_parameter('blocks', '')}."
-                ),
-                stacklevel=4,
+            warn(
+                f"{write_count(n_copies, 'row')} of {name} are copies of others; the test assumes independent "
+                "rows, so the p-value may be far too small. Drop copies, or name what belongs together in "
+                f"{name_parameter('blocks', '')}."
             )
     n_shared = int(np.minimum(*counts).sum())
     if n_shared >= max(_N_COPIES, _SHARE * min(count.sum() for count in counts)) and (counts[0] != counts[1]).any():
         different = rows[np.unique(numbers, return_index=True)[1]]
         if _is_no_chance(different, columns, in_common, max(map(_equal_pairs, counts))):
-            warnings.warn(
-                FewRatioWarning(
-                    f"{write_count(n_shared, 'row')} of {names[0]} are also in {names[1]}; the test assumes "
-                    "independent rows, so it may miss a difference. Compare only the new rows."
-                ),
-                stacklevel=4,
+            warn(
+                f"{write_count(n_shared, 'row')} of {names[0]} are also in {names[1]}; the test assumes "
+                "independent rows, so it may miss a difference. Compare only the new rows."
             )
 
 
@@ -113,14 +103,11 @@ def warn_of_names(codes: Mapping[str | int, Numbers], is_first: NDArray[np.bool_
         sides = [np.unique(code[sample & (code >= 0)]) for sample in (is_first, ~is_first)]
         n_names = len(np.union1d(*sides))
         if label in separating and min(map(len, sides)) >= _N_NAMES and len(code) >= 2 * n_names:
-            warnings.warn(
-                FewRatioWarning(
-                    f"{label} has {n_names} values in about {len(code) / n_names:.0f} rows each, hardly any of them "
-                    "in both tables. If they name things, the rows of each are not independent, and the p-value may be "
-                    "far too small: "
-                    f"{name_parameter('blocks', str(label))} compares things instead."
-                ),
-                stacklevel=4,
+            warn(
+                f"{label} has {n_names} values in about {len(code) / n_names:.0f} rows each, hardly any of them "
+                "in both tables. If they name things, the rows of each are not independent, and the p-value may be "
+                "far too small: "
+                f"{name_parameter('blocks', str(label))} compares things instead."
             )
 
 

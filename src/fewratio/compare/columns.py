@@ -1,6 +1,5 @@
 """How columns differ between two samples."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,9 +9,11 @@ from scipy.stats import rankdata
 
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.wording import write_list
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TIME
 from fewratio.data.columns import Column
-from fewratio.errors import FewRatioWarning
+from fewratio.data.spelling import differ_in_a_letter, find_misprints
+from fewratio.errors import warn
 from fewratio.estimators.samples import Samples
 
 # Fewest rows for Fisher's test of two correlations; and the value that replaces a correlation of 1.
@@ -37,14 +38,25 @@ def warn_of_codes(samples: Samples) -> None:
             is_far = min(abs(low - code), abs(high - code)) > high - low
             # Zeros are common.
             if n_rows >= _N_CODES and is_far and len(np.unique(others)) >= _N_OTHERS:
-                warnings.warn(
-                    FewRatioWarning(
-                        f"{n_rows} rows have {code:g} in {label}, where all others have {column.write(low)} to "
-                        f"{column.write(high)}. If it stands for a missing value, leave these cells empty (NaN in "
-                        "Python)."
-                    ),
-                    stacklevel=4,
+                warn(
+                    f"{n_rows} rows have {code:g} in {label}, where all others have {column.write(low)} to "
+                    f"{column.write(high)}. If it stands for a missing value, leave these cells empty (NaN in "
+                    "Python)."
                 )
+
+
+def warn_of_spellings(samples: Samples) -> None:
+    """Warn of categories of one table that differ from one of the other's in case, blanks or one letter only."""
+    n_first, found = samples.tables[0].n_rows, dict[Any, str]()
+    for label, (codes, texts) in samples.levels.items():
+        sides = [{texts[code] for code in np.unique(each) if code >= 0} for each in (codes[:n_first], codes[n_first:])]
+        for table, own, other in zip(samples.tables, sides, sides[::-1], strict=True):
+            for text, meant in find_misprints(sorted(own - other), sorted(other)).items():
+                if differ_in_a_letter(text, meant):
+                    said = f"{text!r} in {label} of {table.name} (did you mean {meant!r}?)"
+                    found.setdefault((label, frozenset((text, meant))), said)
+    if found:
+        warn(f"Only one table has {write_list(found.values(), 3)}. Where they are the same, write them alike.")
 
 
 class ColumnDifference(NamedTuple):

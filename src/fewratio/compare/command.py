@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
-from fewratio.errors import FewRatioWarning, ParameterError
+from fewratio.errors import ParameterError, warn
 from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
@@ -186,7 +185,7 @@ class _Conditions:
         chosen = self.count_permutations(given, n_pairs)
         if given is None and chosen > _PERMUTATIONS:
             message = f"{chosen} permutations are used: with {_PERMUTATIONS}, --fail-if could never hold."
-            warnings.warn(FewRatioWarning(message), stacklevel=2)
+            warn(message)
         return chosen
 
     def count_permutations(self, given: int | None, n_pairs: int = 1) -> int:
@@ -222,7 +221,7 @@ class _Conditions:
         for text, (_, sign, limit) in self._list_bounds():
             if smallest is not None and not SIGNS[sign](smallest, float(limit)):
                 message = f"--fail-if {text!r} cannot hold: with so few rows, no p-value is below {smallest:.2g}."
-                warnings.warn(FewRatioWarning(f"{message} More rows are needed, or another limit."), stacklevel=2)
+                warn(f"{message} More rows are needed, or another limit.")
 
     def _list_bounds(self) -> "Iterator[tuple[str, tuple[str, str, str]]]":
         """Yield the parts that need a small p-value, each with its condition."""

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies, warn_of_names
-from fewratio.compare.columns import ColumnDifference, Relation, describe_columns, describe_relations, warn_of_codes
+from fewratio.compare.columns import (
+    ColumnDifference,
+    Relation,
+    describe_columns,
+    describe_relations,
+    warn_of_codes,
+    warn_of_spellings,
+)
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit
 from fewratio.compare.regions import Region, bin_columns, find_regions
 from fewratio.core.arguments import as_names
@@ -23,9 +30,9 @@ from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
 from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.data.pairs import Pairs, match_rows
-from fewratio.data.raw_table import RawTable, as_raw
+from fewratio.data.raw_table import RawTable, as_raw, open_files
 from fewratio.data.split_table import split_by_column
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError, ParameterError, warn
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.progress import progress_bar
@@ -483,7 +490,9 @@ def compare_datasets(
         offer_pairs(tables, as_names("drop", columns.get("drop", ())))
     used = None if estimator is None else reader
     request = _Request(names, settings, used, numbers, pairs, n_permutations, seed, progress)
-    return _compare_samples(inputs.read_samples(reader, tables, columns), request)
+    samples = inputs.read_samples(reader, tables, columns)
+    warn_of_spellings(samples)
+    return _compare_samples(samples, request)
 
 
 def _compare_samples(samples: inputs.Samples, request: "_Request") -> ComparisonResult:
@@ -561,10 +570,9 @@ def _run_test(
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):
         sizes = " and ".join(write_count(table.n_rows, "row") for table in samples.tables)
         given, more = (sizes, "rows") if blocks is None else ("these blocks", "blocks")
-        warnings.warn(
+        warn(
             f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed "
-            "to tell a difference from chance.",
-            stacklevel=3,
+            "to tell a difference from chance."
         )
     codes = samples.category_codes
     show = False if estimator is None and progress is None else progress
@@ -605,4 +613,4 @@ def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str
         argument = given.name if isinstance(given, RawTable) else letter
         argument = f"dataset {given.name!r}" if is_dataset else argument
         tables[argument if argument not in tables else f"{argument} (B)"] = given.X if is_dataset else given
-    return (names[0], names[1]), tables
+    return (names[0], names[1]), open_files(tables)

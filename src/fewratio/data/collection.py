@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from fewratio.data.readers import files
 from fewratio.data.split_table import cut_datasets
 from fewratio.data.table import Table
 from fewratio.data.windows import as_series
-from fewratio.errors import CollectionError, FewRatioWarning, InputError, ParameterError, name_parameter
+from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter, warn
 from fewratio.progress import track
 
 __all__ = ["Collection", "Dataset"]
@@ -408,7 +407,7 @@ def _encode_tables(
         if constant:
             found = f"Each dataset has one value in {quote_list(constant)}, so it separates the datasets by itself"
             use = name_parameter("drop", ",".join(constant), f"drop={constant!r}")
-            warnings.warn(FewRatioWarning(f"{found}. To compare without, choose {use}."), stacklevel=4)
+            warn(f"{found}. To compare without, choose {use}.")
     if length is not None:
         series = list(tables.values())
         encoding = Encoding.learn_windows(encoding, series, length, step)

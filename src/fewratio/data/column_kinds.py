@@ -21,8 +21,8 @@ edit `decide_column` and `Column` in `fewratio.data.columns`.
 from __future__ import annotations
 
 import datetime
+import json
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -36,7 +36,8 @@ from numpy.typing import NDArray
 from fewratio.core.wording import write_count, write_list
 from fewratio.data import arrow as pa
 from fewratio.data.written_forms import advise, are_measured, find_alike, find_forms
-from fewratio.errors import FewRatioWarning, InputError, name_parameter
+from fewratio.errors import InputError, name_parameter, warn
+from fewratio.lazy import import_home
 
 if TYPE_CHECKING:
     pass
@@ -66,6 +67,7 @@ _MONTHS = ["january", "february", "march", "april", "may", "june"]
 _MONTHS += ["july", "august", "september", "october", "november", "december"]
 _NAMED_ZONE = re.compile(r".{10}.*\d(?:Z|[+-]\d{2}(?::?\d{2})?)")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([aApP])\.?[mM]\.?)?")
+_SHORT_TIME = re.compile(r"(?:\d|1[0-2]):[0-5]\d")
 # As pandas writes it, in text and in JSON (ISO 8601), and as people do: 2h 5min.
 _DURATIONS = [
     re.compile(form)
@@ -526,6 +528,17 @@ def warn_of_numbers(columns: Sequence[ColumnValues]) -> None:
     warn_of_kinds(label, found, "it is read as numbers", f"For categories or names, choose {use}")
 
 
+def warn_of_times(columns: Sequence[ColumnValues]) -> None:
+    """Warn of texts that are times of day, but may be minutes and seconds: 4:40 without a zero, none beyond 12:59."""
+    texts = [text for values in columns for text in values.texts]
+    clocks = list(map(_SHORT_TIME.fullmatch, texts))
+    if all(clocks) and any(len(text) == 4 for text in texts):
+        minutes, seconds = texts[0].split(":")
+        found = f"has texts such as {texts[0]!r}, none beyond 12:59"
+        advice = f"For minutes and seconds, write {minutes}min {seconds}s"
+        warn_of_kinds(columns[0].label, found, "they are read as times of day, hours and minutes", advice)
+
+
 def _refuse_text(
     columns: Sequence[ColumnValues], read: dict[str, str], forms: dict[str, str], texts: Sequence[str]
 ) -> NoReturn:
@@ -566,7 +579,7 @@ def warn_of_kinds(
     label: str | int, found: str, assumed: str, advice: str = "Use the same type in both tables if that is wrong"
 ) -> None:
     """Warn of what was found in a column, what is assumed of it, and what changes that."""
-    warnings.warn(FewRatioWarning(f"Column {label!r} {found}; {assumed}. {advice}."), stacklevel=6)
+    warn(f"Column {label!r} {found}; {assumed}. {advice}.")
 
 
 def as_arrow(column: Any) -> pa.ChunkedArray:
@@ -600,6 +613,8 @@ def _as_mixed_array(values: list[Any]) -> pa.Array:
         # Half of a character, which Python can hold, is no text to pyarrow.
         texts = [None if is_missing(value) else str(value).encode(errors="replace").decode() for value in values]
         return pa.array(texts, pa.large_string())
+    if other and {kind.__name__ for kind in types} == {"Period"}:
+        return pa.array([None if is_missing(value) else value.start_time for value in values])
     if other:
         return pa.nulls(len(values), pa.opaque(pa.null(), other[0].__name__, "python"))
     # Not astype(float), which reads the text "1" as a number.
@@ -607,7 +622,7 @@ def _as_mixed_array(values: list[Any]) -> pa.Array:
 
 
 def decode_numbers(table: pa.Table) -> pa.Table:
-    """Return a table in which numbers and dates that are stored as dictionaries are plain ones.
+    """Return a table in which numbers and dates that are stored as dictionaries are plain ones, and periods dates.
 
     Writers do so to save space. What was a categorical of pandas, as its metadata says, stays one, of texts.
     """
@@ -616,6 +631,8 @@ def decode_numbers(table: pa.Table) -> pa.Table:
     ]
     for place, field in enumerate(table.schema):
         kind = field.type
+        if (frequency := _find_frequency(field)) is not None:
+            table = table.set_column(place, field.name, _date_periods(table[place], frequency))
         if pa.types.is_dictionary(kind) and pa.types.is_primitive(kind.value_type):
             table = table.set_column(place, field.name, table[place].cast(kind.value_type))
         # Parquet does not keep dictionaries of numbers.
@@ -623,6 +640,24 @@ def decode_numbers(table: pa.Table) -> pa.Table:
             column = table[place].cast(pa.large_string(), safe=False).dictionary_encode()
             table = table.set_column(place, field.name, column)
     return table
+
+
+def _find_frequency(field: pa.Field) -> str | None:
+    """Return the frequency of a column of pandas' periods; pyarrow knows their type once pandas is imported."""
+    metadata = field.metadata or {}
+    if getattr(field.type, "extension_name", metadata.get(b"ARROW:extension:name", b"").decode()) != "pandas.period":
+        return None
+    found = getattr(field.type, "freq", None)
+    return found or json.loads(metadata[b"ARROW:extension:metadata"])["freq"]
+
+
+def _date_periods(column: pa.ChunkedArray, frequency: str) -> pa.ChunkedArray:
+    """Return the dates on which periods begin."""
+    pandas = import_home("pandas", "Reading periods of pandas")
+    numbers = pa.chunked_array([getattr(chunk, "storage", chunk) for chunk in column.chunks], pa.int64())
+    dates = pandas.PeriodIndex.from_ordinals(numbers.fill_null(0).to_numpy(), freq=frequency)
+    written = pa.array(dates.to_timestamp().to_numpy())
+    return pa.chunked_array([pa.compute.if_else(numbers.is_valid().combine_chunks(), written, None)])
 
 
 def find_index(schema: pa.Schema) -> list[str]:

@@ -38,6 +38,7 @@ from fewratio.data.column_kinds import (
     warn_of_booleans,
     warn_of_kinds,
     warn_of_numbers,
+    warn_of_times,
     write_days,
     write_duration,
 )
@@ -378,6 +379,8 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
         check_texts([values for values in read if values.kind == TEXT])
     elif texts and held.keys() == {NUMBER}:
         warn_of_numbers(texts)
+    elif texts and held.keys() == {TIME}:
+        warn_of_times(texts)
     if len(held) > 1:
         parts = [f"{PLURALS.get(kind, kind)} in {values.table}" for kind, values in held.items()]
         cell = f" (the first text is {held[TEXT].find_text()}, counting from 0)" if TEXT in held else ""

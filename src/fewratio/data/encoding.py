@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,9 +29,9 @@ from fewratio.data.columns import (
     are_different,
     decide_column,
 )
-from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, check_features, freeze
+from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, check_features, freeze, open_files
 from fewratio.data.table import FileNumbers, Table, as_table
-from fewratio.errors import CollectionError, FewRatioWarning, InputError, LeftOutWarning, ParameterError, name_parameter
+from fewratio.errors import CollectionError, InputError, LeftOutWarning, ParameterError, name_parameter, warn
 
 # What the fields of a column are in JSON, besides its kind and its categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
@@ -278,11 +277,10 @@ class Encoding:
             # The values are not kept: those of the next column take as much memory.
             unknown = column.encode(raw.values(column.name), result[:, self.places[column.name]])
             if unknown and reference is not None:
-                warnings.warn(
+                warn(
                     f"{raw.values(column.name).name} has categories that are not in {reference} "
                     f"({quote_list(unknown, 3)}): they count as none of the known ones. "
-                    "Correct them if they are mistakes.",
-                    stacklevel=2,
+                    "Correct them if they are mistakes."
                 )
         return freeze(result)
 
@@ -320,7 +318,7 @@ class Encoding:
         unknown = [label for label in found if label not in self.places]
         if is_lenient and raw.is_named and unknown and len(found) - len(unknown) == len(self.names):
             are, columns = ("is", "column") if len(unknown) == 1 else ("are", "columns")
-            warnings.warn(f"{quote_list(unknown)} {are} left out: {reference} has no such {columns}.", stacklevel=2)
+            warn(f"{quote_list(unknown)} {are} left out: {reference} has no such {columns}.")
         elif unknown or len(found) != len(self.names):
             names: Features = self.names if self.is_named else len(self.names)
             check_features(raw.name, found if raw.is_named else len(found), reference, names)
@@ -386,7 +384,7 @@ def encode_together(
     encoded = [X for X in tables.values() if isinstance(X, Table)]
     if len(encoded) == len(tables):
         return None, encoded
-    raws = align_names([as_raw(X, name) for name, X in tables.items()])
+    raws = align_names([as_raw(X, name) for name, X in open_files(tables).items()])
     if rules.encoding is not None:
         if not isinstance(rules.encoding, Encoding):
             found = f"encoding is a {type(rules.encoding).__name__}"
@@ -416,7 +414,7 @@ def warn_of_left_out(reasons: Mapping[str, str], learned_from: str | None = None
         f". To use {'it' if len(usable) == 1 else 'them'}, choose {use}." if usable and learned_from is None else "."
     )
     same = f", as in {learned_from}" if learned_from is not None else ""
-    warnings.warn(LeftOutWarning(f"Left out: {columns}{same}{advice}"), stacklevel=5)
+    warn(f"Left out: {columns}{same}{advice}", LeftOutWarning)
 
 
 def warn_of_gaps(name: str, n_gaps: int) -> None:
@@ -424,7 +422,7 @@ def warn_of_gaps(name: str, n_gaps: int) -> None:
     if not n_gaps:
         return
     found = f"{write_count(n_gaps, 'window')} of {name} with missing readings {'is' if n_gaps == 1 else 'are'} left out"
-    warnings.warn(FewRatioWarning(f"{found}. Fill the gaps to use them."), stacklevel=4)
+    warn(f"{found}. Fill the gaps to use them.")
 
 
 def align_names(raws: list[RawTable]) -> list[RawTable]:

@@ -247,9 +247,7 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
     if isinstance(X, RawTable):
         return X
     if isinstance(X, str | os.PathLike):
-        # What reads files is imported only for them, and imports this module.
-        files = import_module("fewratio.data.readers.files")
-        return files.read_raw(files.find_file(Path(X)))
+        return open_files({name: X})[name]
     if type(X).__name__ == "Series" and hasattr(X, "to_frame"):
         X = X.to_frame()
     frame = open_frame(X, name)
@@ -300,6 +298,17 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
             raise InputError(f"{found}; every value must be finite. Rescale the column first.") from error
     raw = raw_from_arrow(pa.Table.from_arrays(arrays, names=labels), name, is_named)
     return replace(raw, index=index, index_name=called)
+
+
+def open_files(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Read those of several tables that are paths of files, together: equal first lines are a header."""
+    paths = {name: Path(X) for name, X in tables.items() if isinstance(X, str | os.PathLike)}
+    if not paths:
+        return dict(tables)
+    # What reads files is imported only for them, and imports this module.
+    files = import_module("fewratio.data.readers.files")
+    found = files.settle_layouts(list(map(files.find_file, paths.values())))
+    return {**tables, **dict(zip(paths, map(files.read_raw, found), strict=True))}
 
 
 def align_labels(labels: Any, X: Any, argument: str, name: str) -> Any:

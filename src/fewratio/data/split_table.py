@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -17,7 +16,7 @@ from fewratio.core.wording import quote_list, write_count
 from fewratio.data.column_kinds import NUMBER, is_number
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw_table import RawTable, as_raw
-from fewratio.errors import InputError, ParameterError
+from fewratio.errors import InputError, ParameterError, warn
 
 _CONDITION = re.compile(r"\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>)\s*(?P<value>.+?)\s*")
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {"==": operator.eq, "=": operator.eq, "!=": operator.ne}
@@ -31,7 +30,7 @@ def split_by_column(raw: RawTable, by: str) -> dict[str, RawTable]:
     codes = raw.names(by).to_categories().codes
     missing = int((codes < 0).sum())
     if missing:
-        warnings.warn(f"{write_count(missing, 'row')} of {raw.name} without {by!r} are left out.", stacklevel=3)
+        warn(f"{write_count(missing, 'row')} of {raw.name} without {by!r} are left out.")
         raw = raw.take(np.flatnonzero(codes >= 0))
     features, parts, _ = cut_datasets(raw, by)
     return {name: replace(features.take(rows), name=f"{by} {name}") for name, _, rows in parts}

@@ -23,10 +23,12 @@ _NUMBER = rf"(?:[1-9]\d{{0,2}}(?:[{_SEPARATORS}]\d{{3}})+|0|[1-9]\d*|(?=[.,]\d))
 _SIGNS = "°%‰$€£¥₹'\"′″"
 _UNIT = rf"(?:[^\W\d_]{{1,4}}(?:\. | (?=[{_SIGNS}])))?(?:[{_SIGNS}]|°?[^\W\d_]+\.?)(?:[/^·*][^\W_]*)*"
 # Letters before a number make it a code (sensor_12, Q1 2024, Room 7), unless they name a currency.
-_CURRENCY = r"[A-Z]{0,2}[$€£¥₹]|(?:USD|EUR|GBP|JPY|CHF|CNY|INR|Rs\.?) ?|[A-Z]{3} (?=\d+[.,]\d)|"
-# Several numbers make one quantity, such as 120/80, 3h05 or 52°30'N; with a year they may be a season or a month.
+_CODES = "USD EUR GBP JPY CHF CNY INR SEK NOK DKK PLN CZK HUF AUD CAD NZD BRL MXN ZAR KRW TRY SGD HKD ILS"
+_CURRENCY = rf"[A-Z]{{0,2}}[$€£¥₹]|(?:{_CODES.replace(' ', '|')}|(?:Rs|[Kk]r|Fr)\.?|zł|Kč) ?|[A-Z]{{3}} (?=\d+[.,]\d)|"
+# Several numbers make one quantity (120/80, 5 1/4, 3h05, 52°30'N); with a year they may be a season or a month.
 _YEAR = r"(?:19|20)\d\d(?!\d)"
-_PARTS = rf"(?:\s?(?:[/×*·^{_SIGNS}]|[a-z])\s?(?!{_YEAR})\d+(?:[.,]\d+)?)+(?:\s?{_UNIT}[NSEW]?)?"
+_FRACTIONS = re.compile("[¼½¾⅐-⅞]")
+_PARTS = rf"(?:\s\d+(?=/\d))?(?:\s?(?:[/×*·^{_SIGNS}]|[a-z])\s?(?!{_YEAR})\d+(?:[.,]\d+)?)+(?:\s?{_UNIT}[NSEW]?)?"
 _QUANTITY = re.compile(
     rf"(?P<sign>[<>≤≥=~≈±+\u2212\u2013(-]*)\s?(?P<currency>{_CURRENCY})\s?[-+\u2212]?(?P<number>(?!{_YEAR}/){_NUMBER})"
     rf"(?:\s?(?:±|\+/?-)\s?{_NUMBER})?(?P<unit>:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?|{_PARTS}"
@@ -145,6 +147,8 @@ def has_decimal_comma(number: str) -> bool:
 def _find_shape(match: re.Match[str]) -> str:
     """Return what is beside the numbers of a quantity: the unit, with what a number is divided by."""
     unit = match["unit"].strip()
+    if _FRACTIONS.fullmatch(unit):
+        return "0/0"
     # What a number is divided by is of the unit (4/5, 7 l/100km) if it is the same everywhere.
     return match["currency"].strip() + (":" if unit.startswith(":") else unit)
 

@@ -29,7 +29,7 @@ from fewratio.data.non_overlapping import (
     leave_out_dates,
     pool_levels,
 )
-from fewratio.data.raw_table import as_raw
+from fewratio.data.raw_table import as_raw, open_files
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.base import RatioEstimator
@@ -141,12 +141,12 @@ class Samples:
     @property
     def category_codes(self) -> dict[str | int, NDArray[np.intp]]:
         """The categories of each such column before rare ones are pooled: of all rows, -1 for what is missing."""
-        return {label: levels.codes for label, levels in self._levels.items()}
+        return {label: levels.codes for label, levels in self.levels.items()}
 
     @cached_property
     def non_overlapping(self) -> list[NonOverlapping]:
         """The columns that separate the rows of two tables by themselves, those first that separate most."""
-        return find_non_overlapping(self.columns, self.tables, self._levels) if len(self.tables) == 2 else []
+        return find_non_overlapping(self.columns, self.tables, self.levels) if len(self.tables) == 2 else []
 
     def drop(self, labels: Collection[str | int]) -> "Samples":
         """Return the tables without some of their columns; with all of them if none would be left."""
@@ -159,7 +159,8 @@ class Samples:
         return self.encoding or Encoding.of_numbers(table.feature_names, table.n_features)
 
     @cached_property
-    def _levels(self) -> dict[str | int, Levels]:
+    def levels(self) -> dict[str | int, Levels]:
+        """The same with their texts."""
         columns = {label: each for label, each in self.columns.items() if each[0].kind == CATEGORY}
         if not columns:
             return {}
@@ -189,7 +190,7 @@ def read_samples(
     uses_dates : bool
         Whether other dates are used.
     """
-    rules = ColumnRules.of(options)
+    rules, tables = ColumnRules.of(options), open_files(tables)
     samples = Samples(*estimator._read(tables, rules), tuple(tables.values()))
     if samples.encoding is not None and samples.encoding.window is not None:
         samples = replace(samples, given=tuple(samples.tables))

@@ -2,7 +2,6 @@
 
 import os
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import repeat
@@ -21,7 +20,7 @@ from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
 from fewratio.data.table import Table
-from fewratio.errors import CollectionError, ParameterError, name_parameter
+from fewratio.errors import CollectionError, ParameterError, name_parameter, warn
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.estimators.source_columns import SourceColumns
@@ -212,12 +211,11 @@ def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permut
     adjusted = result.adjusted_p_values
     if smallest > LEVEL / n_pairs and adjusted is not None and not (adjusted <= LEVEL).any():
         needed = int(np.ceil(smallest * n_pairs / LEVEL))
-        warnings.warn(
+        warn(
             f"The smallest p-value that {n_permutations} permutations of these datasets can give is {smallest:.2g}. "
             f"None of {n_pairs} pairs is significant at {LEVEL} after Benjamini and Hochberg's adjustment, and none "
             f"could be unless {needed} were at once. Use {int(np.ceil(n_pairs / LEVEL))} permutations, or compare "
-            "fewer datasets.",
-            stacklevel=3,
+            "fewer datasets."
         )
 
 

@@ -1,6 +1,5 @@
 """Encode batches of a stream: what does not match the reference is missing, new or left out, with a warning."""
 
-import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from fewratio.core.wording import quote_list
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, MISSING, NUMBER, TIME, ColumnValues
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, check_features
-from fewratio.errors import FewRatioWarning, InputError
+from fewratio.errors import InputError, warn
 
 # Rows and share that a category needs, in the part of the reference that is learned from, to have its own feature.
 _LEAST_ROWS, _LEAST_SHARE = 2, 0.01
@@ -146,4 +145,4 @@ def average(rows: Floats, units: NDArray[np.intp] | None) -> Floats:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(FewRatioWarning(message), stacklevel=4)
+    warn(message)

@@ -1,6 +1,5 @@
 """Outliers of a batch, given rows that are known to be normal."""
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, Unpack
@@ -17,7 +16,7 @@ from fewratio.data.non_overlapping import Levels, NonOverlapping, decode_levels,
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.split_table import split_by_condition
 from fewratio.data.table import Table, make_row
-from fewratio.errors import InputError
+from fewratio.errors import InputError, warn
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import TableEstimator
 from fewratio.estimators.parameters import Interval, common
@@ -241,10 +240,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """Flag the outliers of the batch X: -1 for those, 1 for the others."""
         is_outlier = self.decision_function(X) < 0
         if most_are_outliers(is_outlier):
-            warnings.warn(
+            warn(
                 f"{is_outlier.sum()} of {len(is_outlier)} rows are flagged: most of the batch is unlike the normals. "
-                "Check that both have the same columns in the same units, and that the normals are of this kind.",
-                stacklevel=2,
+                "Check that both have the same columns in the same units, and that the normals are of this kind."
             )
         return np.where(is_outlier, -1, 1)
 
@@ -385,11 +383,10 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         """Give the ratio of the user's estimator at the rows of a batch."""
         fitted = inputs.fit_copy(self.estimator_, normals, rows)
         if not getattr(fitted, "finds_outliers", True):
-            warnings.warn(
+            warn(
                 f"{type(fitted).__name__} does not find outliers here: its ratio is near 1 far from all rows. Use the "
                 "default (estimator=None), or a model learned from marked outliers (`InlierRatioEstimator`, "
-                "`fewratio train --episodes inliers`).",
-                stacklevel=4,
+                "`fewratio train --episodes inliers`)."
             )
         return fitted.ratio_de_
 

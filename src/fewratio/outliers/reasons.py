@@ -1,9 +1,6 @@
 """Cells of a batch that are gross errors, or look like it, in words."""
 
-import re
-from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher, get_close_matches
-from itertools import combinations
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +10,7 @@ from fewratio.core.shapes import Floats
 from fewratio.data.column_kinds import CATEGORY, TIME
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import Levels
+from fewratio.data.spelling import find_misprints
 from fewratio.outliers.outlier_score import Units
 from fewratio.outliers.strange_cells import StrangeCells, rate_gaps, rate_new_categories
 
@@ -21,9 +19,6 @@ from fewratio.outliers.strange_cells import StrangeCells, rate_gaps, rate_new_ca
 _STRANGE = 2.0
 # The share of batches without errors in which a cell of a row that is not flagged is listed, at most.
 _LEVEL = 0.1
-_DIGITS = re.compile(r"\d")
-# What `difflib` calls similar; among more categories than that some are.
-_SIMILAR, _MOST_COMPARED = 0.6, 100
 
 
 class CellReason(NamedTuple):
@@ -86,31 +81,21 @@ def _new_categories(n_normals: int, levels: Mapping[Any, Levels], is_outlier: ND
     for label, (codes, texts) in levels.items():
         rated = rate_new_categories([codes], n_normals)[n_normals:, 0]
         seen = [texts[code] for code in np.unique(codes[:n_normals]) if code >= 0]
-        folded = {text.casefold(): text for text in seen}
         # Each normal whose category no other has would have been new: so often are rows of the batch.
         share = (1 + (np.unique(codes[:n_normals], return_counts=True)[1] == 1).sum()) / (n_normals + 1)
         is_rare = share * len(is_outlier) * len(levels) <= _LEVEL
-        closest = _closest_pair(tuple(folded))
+        new = sorted({*np.unique(codes[n_normals:]).tolist()} - {*np.unique(codes[:n_normals]).tolist()} - {-1})
+        misprints = find_misprints([texts[code] for code in new], seen)
         for row in np.flatnonzero(rated > 0).tolist():
             if codes[n_normals + row] < 0:
                 continue
             text = texts[codes[n_normals + row]]
-            meant = _guess_meant(text, folded, closest)
+            meant = misprints.get(text)
             if meant or (rated[row] > _STRANGE and (is_rare or is_outlier[row])):
                 question = f" (did you mean {meant}?)" if meant else ""
                 words = f"{_call(label)} {text} was never seen{question}"
                 found.append(CellReason(row, label, text, "category", float(rated[row]), words))
     return found
-
-
-def _guess_meant(text: str, known: Mapping[str, str], closest: float) -> str | None:
-    """Return the known category that a text may be a misprint of: more like it than known ones are like each other."""
-    folded = text.casefold()
-    for each in get_close_matches(folded, known, 1, max(_SIMILAR, closest)):
-        # Other numbers are no misprint.
-        if each == folded or _DIGITS.sub("", each) != _DIGITS.sub("", folded):
-            return known[each]
-    return None
 
 
 def _odd_numbers(
@@ -164,10 +149,3 @@ def _odd_numbers(
 
 def _call(label: str | int) -> str:
     return f"column {label}:" if isinstance(label, int) else label
-
-
-def _closest_pair(texts: Sequence[str]) -> float:
-    """Return how similar the most similar of these texts are, from 0 to 1; 1 if they are too many to compare."""
-    if len(texts) > _MOST_COMPARED:
-        return 1.0
-    return max((SequenceMatcher(None, *pair).ratio() for pair in combinations(texts, 2)), default=0.0)

@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 from fewratio.core.draws import deal, row_order, set_seed
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.data.column_kinds import NUMBER
-from fewratio.data.raw_table import RawTable, align_labels, as_raw, open_frame
+from fewratio.data.raw_table import RawTable, align_labels, as_raw, open_files, open_frame
 from fewratio.errors import InputError, ParameterError, name_parameter
 from fewratio.progress import track
 
@@ -63,7 +63,8 @@ def split_off_label(X_train: Any, X_target: Any, y: Any) -> tuple[Any, Any, NDAr
     if y is None:
         return X_train, X_target, None
     if isinstance(y, str):
-        train, target = as_raw(X_train, "X_train"), as_raw(X_target, "X_target")
+        opened = open_files({"X_train": X_train, "X_target": X_target})
+        train, target = (as_raw(X, name) for name, X in opened.items())
         train.check_has([y])
         held = train.values(y)
         values = held.numbers if held.kind == NUMBER else np.array(train.cells(y), dtype=object)

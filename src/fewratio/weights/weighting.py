@@ -1,6 +1,5 @@
 """Weights that make a training sample look like a target sample."""
 
-import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -11,7 +10,7 @@ from fewratio.core.blocks import in_blocks, row_blocks
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats
 from fewratio.data.columns import ColumnOptions
-from fewratio.errors import FewRatioWarning, InputError, name_parameter
+from fewratio.errors import InputError, name_parameter, warn
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.progress import progress_bar
@@ -245,7 +244,7 @@ def importance_weights(
             f"at them is {result.overlap:.2g}; below {result._least_size:.3g} or {_THIN_RATIO} the overlap is too thin "
             f"to rely on. {advice}."
         )
-        warnings.warn(FewRatioWarning(warning), stacklevel=2)
+        warn(warning)
     return result
 
 

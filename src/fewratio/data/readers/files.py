@@ -6,7 +6,6 @@ import gzip
 import lzma
 import sys
 import tempfile
-import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +23,7 @@ from fewratio.core.arguments import advise_names, as_path
 from fewratio.core.blocks import BLOCK_VALUES, PIECE_ROWS
 from fewratio.core.wording import quote_list, write_count, write_list
 from fewratio.data import arrow as pa
-from fewratio.data.column_kinds import decode_numbers, find_index
+from fewratio.data.column_kinds import decode_numbers, find_index, is_number
 from fewratio.data.dataset import as_flags
 from fewratio.data.raw_table import RawTable, as_raw, check_shape, name_index, raw_from_arrow, read_index
 from fewratio.data.readers.csv import (
@@ -42,7 +41,7 @@ from fewratio.data.readers.csv import (
 from fewratio.data.readers.excel import read_excel
 from fewratio.data.readers.text_file import WINDOWS, Header, as_utf8, guess_header, inspect_text, occurs_below
 from fewratio.data.split_table import split_off_flags
-from fewratio.errors import DataFileError, DataNotFoundError, FewRatioWarning, ParameterError, name_parameter
+from fewratio.errors import DataFileError, DataNotFoundError, ParameterError, name_parameter, warn
 
 STANDARD_INPUT = "-"
 ARRAYS = (".npy", ".npz")
@@ -108,6 +107,8 @@ class Layout:
         If not UTF-8.
     padded : tuple of str
         Columns of digits that are text, as one of them begins with a zero.
+    repeats_first : bool
+        Whether lines below are the same as the first; those that repeat a header are left out.
     """
 
     separator: str
@@ -115,6 +116,7 @@ class Layout:
     header: bool
     encoding: str | None = None
     padded: tuple[str, ...] = ()
+    repeats_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -273,7 +275,7 @@ def settle_layouts(files: Sequence[TableFile]) -> list[TableFile]:
 
 def _inspect(file: TableFile, path: Path) -> _Inspected:
     """Find out how the text of a file is written that is at a path by now."""
-    encoding, may_be_padded = inspect_text(path)
+    encoding, may_be_padded, repeats_first = inspect_text(path)
     # Where commas are within numbers, something else divides them.
     default = ";" if file.decimal == "," else SEPARATORS[".csv"]
     separator, decimal = file.separator or (SEPARATORS[".tsv"] if file.suffix == ".tsv" else default), file.decimal
@@ -288,14 +290,23 @@ def _inspect(file: TableFile, path: Path) -> _Inspected:
         guess = guess_header(lines.names, lines.rows, decimal)
         header = guess.is_header if file.header is None else file.header
         padded = find_padded(text, separator, header) if may_be_padded else []
-    return _Inspected(Layout(separator, decimal, header, encoding), lines, guess, padded)
+    # A row of numbers may well be the same as numbers that are names.
+    repeats_first = repeats_first and not all(map(is_number, lines.names))
+    layout = Layout(separator, decimal, header, encoding, repeats_first=repeats_first)
+    return _Inspected(layout, lines, guess, padded)
 
 
 def _warn_of_layout(file: TableFile, found: _Inspected, is_header: bool) -> None:
     """Say what was assumed of a file that could be otherwise, and which option changes it."""
     if found.layout.encoding == WINDOWS:
         _warn(f"{file} is not UTF-8; it is read as Windows-1252 (Latin-1). If letters look wrong, save it as UTF-8.")
-    if file.header is None and (found.guess.is_open or found.guess.is_header != is_header):
+    if is_header and found.layout.repeats_first:
+        option = name_parameter("header", "False", "header=False")
+        _warn(
+            f"{file} repeats its first line ({write_list(found.lines.names, 3)}) further below; it is read as names of "
+            f"columns once. {option} reads all such lines as rows."
+        )
+    elif file.header is None and (found.guess.is_open or found.guess.is_header != is_header):
         what, other = ("names of columns", "False") if is_header else ("a row", "True")
         why = ", as it is the same in all files" * (found.guess.is_header != is_header)
         option = name_parameter("header", other, f"header={other}")
@@ -304,7 +315,7 @@ def _warn_of_layout(file: TableFile, found: _Inspected, is_header: bool) -> None
 
 
 def _warn(message: str) -> None:
-    warnings.warn(FewRatioWarning(message[0].upper() + message[1:]), stacklevel=4)
+    warn(message[0].upper() + message[1:])
 
 
 @contextmanager
@@ -316,7 +327,7 @@ def _open_text(file: TableFile) -> Iterator[tuple[Path, Layout]]:
             found = _inspect(file, path)
             layout = found.settle(found.layout.header)
             _warn_of_layout(file, found, layout.header)
-        with as_utf8(path, layout.encoding) as text:
+        with as_utf8(path, layout.encoding, layout.header and layout.repeats_first) as text:
             yield text, layout
 
 

@@ -35,10 +35,13 @@ class TextFile(NamedTuple):
         `WINDOWS` or `UTF_16`; None if the text is UTF-8, or is damaged.
     may_be_padded : bool
         Whether a field may begin with a zero before another digit.
+    repeats_first : bool
+        Whether another line is the same as the first, as where files were written one after the other.
     """
 
     encoding: str | None
     may_be_padded: bool
+    repeats_first: bool = False
 
 
 def inspect_text(path: Path) -> TextFile:
@@ -49,11 +52,15 @@ def inspect_text(path: Path) -> TextFile:
     """
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     has_letters, may_be_padded, others, tail = False, False, set[str](), b","
+    first, before, repeats_first = b"", b"", False
     with path.open("rb") as file:
         if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return TextFile(UTF_16, True)
         file.seek(0)
         while block := file.read(_BLOCK_BYTES):
+            first = first or b"\n" + block.splitlines(keepends=True)[0].removeprefix(codecs.BOM_UTF8)
+            repeats_first = repeats_first or first in before + block
+            before = (before + block)[1 - len(first) :]
             if not may_be_padded:
                 coarse = (tail + block).translate(_COARSE)
                 may_be_padded, tail = b",00" in coarse or b",01" in coarse, block[-2:]
@@ -68,20 +75,26 @@ def inspect_text(path: Path) -> TextFile:
     if is_windows:
         written = bytes(ord(each) & 0xFF for each in others).decode(WINDOWS, "replace")
         is_windows = "\ufffd" not in written
-    return TextFile(WINDOWS if is_windows else None, may_be_padded)
+    return TextFile(WINDOWS if is_windows else None, may_be_padded, repeats_first)
 
 
 @contextmanager
-def as_utf8(path: Path, encoding: str | None) -> Iterator[Path]:
-    """Give a path at which a text is UTF-8: its own, or that of a copy."""
-    if encoding is None:
+def as_utf8(path: Path, encoding: str | None, without_repeats: bool = False) -> Iterator[Path]:
+    """Give a path at which a text is UTF-8, if need be without lines that repeat the first: its own, or a copy's."""
+    if encoding is None and not without_repeats:
         yield path
         return
     with TemporaryDirectory() as folder:
         copy = Path(folder) / "utf8"
-        with path.open(encoding=encoding, newline="") as source, copy.open("w", encoding="utf-8", newline="") as target:
-            while block := source.read(_BLOCK_BYTES):
-                target.write(block)
+        # Bytes that are no text are refused by what reads the copy.
+        errors = "surrogateescape" if encoding is None else "strict"
+        with (
+            path.open(encoding=encoding or "utf-8", errors=errors, newline="") as source,
+            copy.open("w", encoding="utf-8", errors=errors, newline="") as target,
+        ):
+            first = source.readline()
+            target.write(first)
+            target.writelines(line for line in source if not without_repeats or line != first.lstrip("\ufeff"))
         yield copy
 
 
@@ -103,8 +116,9 @@ class Header(NamedTuple):
 def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: str = ".") -> Header:
     """Say whether the first line of a file names the columns, from the first rows below it.
 
-    A text above numbers is a name. A text that occurs again below itself is a value. Numbers are names if they count
-    the columns, or are all different and are years above other numbers, or in equal steps and unlike what is below.
+    A text above numbers is a name, also where the whole line stands among them again. Any other text that occurs again
+    below itself is a value. Numbers are names if they count the columns, or are all different and are years above other
+    numbers, or in equal steps and unlike what is below.
 
     Parameters
     ----------
@@ -116,6 +130,7 @@ def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
         The decimal mark.
     """
     missing = set(pa.csv.ConvertOptions().null_values)
+    repeats = list(names) in list(map(list, rows))
     below = [
         [row[place].replace(decimal, ".", 1) for row in rows if place < len(row) and row[place] not in missing]
         for place in range(len(names))
@@ -124,7 +139,8 @@ def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     names = [name.replace(decimal, ".", 1) for name in names]
     numbers = [place for place in filled if is_number(names[place])]
     texts = sorted({*filled} - {*numbers})
-    if any(_is_above(names[place], below[place]) for place in texts):
+    others = [[text for text in below[place] if not repeats or text != names[place]] for place in texts]
+    if any(_is_above(names[place], values) for place, values in zip(texts, others, strict=True)):
         return Header(True)
     recurring = [place for place in filled if names[place] in below[place]]
     if not numbers:

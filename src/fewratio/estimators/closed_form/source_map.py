@@ -1,6 +1,5 @@
 """What is fixed before datasets are summed up where they are: columns, ranges, units and features, and no rows."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import index
@@ -19,7 +18,7 @@ from fewratio.data.encoding import Encoding, encode_together
 from fewratio.data.non_overlapping import leave_out_dates
 from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table
-from fewratio.errors import InputError, ParameterError, name_parameter
+from fewratio.errors import InputError, ParameterError, name_parameter, warn
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.closed_form.privacy import private_summary
 from fewratio.estimators.closed_form.summary import TWO_ROWS, Summary
@@ -153,10 +152,9 @@ class SourceMap(Stored):
         if outside.any():
             names = columns.names or tuple(map(str, range(columns.n_features)))
             where = write_list(f"{names[place]}: {outside[place]}" for place in np.flatnonzero(outside))
-            warnings.warn(
+            warn(
                 f"{write_count(int(outside.sum()), 'value')} outside the map's ranges ({where}): the nearest value "
-                "within is taken instead. Make a map with wider ranges if these are no mistakes.",
-                stacklevel=2,
+                "within is taken instead. Make a map with wider ranges if these are no mistakes."
             )
         if epsilon is None:
             return Summary.of_many([rows], self.features)

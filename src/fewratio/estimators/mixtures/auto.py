@@ -2,7 +2,6 @@
 
 import os
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
@@ -23,7 +22,7 @@ from fewratio.core.divergence import relative_pearson_divergence
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.data.collection import Collection
-from fewratio.errors import ParameterError
+from fewratio.errors import ParameterError, warn
 from fewratio.estimators.base import NotFittedError, RatioEstimator, fit_to_drawn
 from fewratio.estimators.certainty import CertainEstimator, harmonic_size, read_certainty
 from fewratio.estimators.classifier.classifier import ClassifierRatio
@@ -381,10 +380,9 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
             )
             return [network, _Part(classifier, 1 - share)]
         if share and not self.has_sources:
-            warnings.warn(
+            warn(
                 "torch is not installed, so a classifier stands in for the universal network, which is better for "
-                "samples this small. To use it: pip install 'fewratio[networks]'.",
-                stacklevel=2,
+                "samples this small. To use it: pip install 'fewratio[networks]'."
             )
         return [_Part(classifier, 1.0)]
 

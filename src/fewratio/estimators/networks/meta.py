@@ -1,7 +1,6 @@
 """The paper's method: learn from related datasets how to estimate a ratio from a handful of instances."""
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ from sklearn.base import clone
 
 from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
-from fewratio.errors import ParameterError
+from fewratio.errors import ParameterError, warn
 from fewratio.estimators.learned_file import LearnedEstimator, make_header, read_source_columns
 from fewratio.estimators.networks import members
 from fewratio.estimators.networks.network_estimator import Model, NetworkEstimator, resolve_device
@@ -327,7 +326,7 @@ def pretrain_together(
             f"{estimators[0].training.max_steps}; the best model so far, of step {history.best_step}, is kept.",
         )
     for message in incomplete:
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
+        warn(message, RuntimeWarning)
 
 
 def _common(estimator: MetaRatioEstimator) -> dict[str, Any]:
