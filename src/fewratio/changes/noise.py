@@ -90,13 +90,15 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
     sizes = np.diff(edges, axis=0)
     moments, products = np.einsum("inm,jnm->mij", lagged, lagged), np.einsum("inm,nm->mi", lagged, values)
     best: list[Floats] = []
+    totals = np.zeros((len(values) + 1, d))
     for order in range(highest + 1):
         inverse = np.linalg.pinv(moments[:, :order, :order], rcond=1e-10, hermitian=True)
         coefficients = np.zeros((highest, d))
         coefficients[:order] = np.einsum("mij,mj->im", inverse, products[:, :order])
         innovations = values - np.einsum("im,inm->nm", coefficients[:order], lagged[:order])
         squares = innovations**2
-        sums = np.diff(np.take_along_axis(np.pad(squares.cumsum(0), ((1, 0), (0, 0))), edges, 0), axis=0)
+        totals[1:] = squares.cumsum(0)
+        sums = np.diff(totals[edges, np.arange(d)], axis=0)
         common = squares.mean(0) + 1e-12
         variances = np.maximum((sums + PRIOR_ROWS * common) / (sizes + PRIOR_ROWS), rounding)
         lengths = order * np.log(n) + (sizes * np.log(variances)).sum(0)

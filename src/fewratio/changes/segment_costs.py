@@ -40,7 +40,8 @@ class Cost:
             self.products[:, place] = self._sums(time * column)
 
     def _sums(self, column: Floats) -> Floats:
-        sums = np.pad(column.cumsum(), (1, 0))
+        sums = np.zeros(len(column) + 1)
+        np.cumsum(column, out=sums[1:])
         return sums if self.positions is None else sums[self.positions]
 
     def __call__(self, starts: Numbers, stops: Numbers) -> Floats:

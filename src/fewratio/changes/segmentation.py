@@ -307,14 +307,15 @@ def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) ->
     best = _choose(series, rounding, _propose(series, rounding, trend, lambda: report(next(steps), None)))
     chosen: tuple[float, float, Floats] | None = None
     has_steps = [is_staircase(column) for column in series.T]
+    lengths = dict[tuple[int, ...], float]()
     for n_parameters, season, points in propose_seasons(series):
         # Waves would blur steps without noise.
         season[:, has_steps] = 0
         price = _PRICE * np.log(len(series)) * n_parameters
-        with_it, without = (
-            min(_describe_as(each, rounding, points, trend)).length for each in (series - season, series)
-        )
-        if with_it + price < min(without, np.inf if chosen is None else chosen[0]):
+        if tuple(points) not in lengths:
+            lengths[tuple(points)] = min(_describe_as(series, rounding, points, trend)).length
+        with_it = min(_describe_as(series - season, rounding, points, trend)).length
+        if with_it + price < min(lengths[tuple(points)], np.inf if chosen is None else chosen[0]):
             chosen = with_it + price, price, season
         report(next(steps), None)
     # The search is slow: repeat it at most once.
