@@ -33,9 +33,10 @@ Array = NDArray[np.float64]
 Method = Callable[[Array], list[int]]
 Report = Callable[..., None]
 MARGIN, NEAR, LEVEL = 5, 10, 0.05
-MODES: Mapping[str, Mapping[str, Any]] = {"segmentation": {}, "test at 0.05": {"level": LEVEL}}
-WITHOUT_TREND: Mapping[str, Mapping[str, Any]] = {"segmentation without trend": {"trend": False}}
-SWINGS: Mapping[str, Mapping[str, Any]] = {} if ruptures is None else {"swings": {"swings": "changes"}}
+Modes = Mapping[str, Mapping[str, Any]]
+MODES: Modes = {"segmentation": {}, "test at 0.05": {"level": LEVEL}}
+ALL_MODES: Modes = {**MODES, "segmentation without trend": {"trend": False}}
+SWINGS: Modes = {"swings": {"swings": "changes"}}
 
 
 def annotated(report: Report, plan: Plan, half: str) -> None:
@@ -128,10 +129,10 @@ def overlap(first: range, second: range) -> float:
     return common / (max(first.stop, second.stop) - min(first.start, second.start))
 
 
-def false_changes(report: Report, plan: Plan) -> None:
+def false_changes(report: Report, plan: Plan, modes: Modes = MODES) -> None:
     """Measure how often a change is reported in series without any, by kind of noise."""
     for kind, make in UNCHANGED.items():
-        for mode, options in {**MODES, **SWINGS}.items():
+        for mode, options in modes.items():
             seeds = plan.seeds(plan.count(2, 100))
             found = plan.run(delayed(_find)(make, seed, options) for seed in seeds)
             counts = np.array([len(each) for each in found])
@@ -145,10 +146,10 @@ def false_changes(report: Report, plan: Plan) -> None:
             )
 
 
-def power(report: Report, plan: Plan) -> None:
+def power(report: Report, plan: Plan, modes: Modes = ALL_MODES) -> None:
     """Measure how often a change is found within ten rows, alone or among others, and what it is called."""
     for kind, (make, row) in CHANGED.items():
-        for mode, options in {**MODES, **WITHOUT_TREND, **SWINGS}.items():
+        for mode, options in modes.items():
             seeds = plan.seeds(plan.count(2, 100))
             found = plan.run(delayed(_find)(make, seed, options) for seed in seeds)
             is_near = [[abs(change["row"] - row) <= NEAR for change in each] for each in found]
@@ -162,6 +163,12 @@ def power(report: Report, plan: Plan) -> None:
                 kinds={str(each): near.count(each) for each in sorted(set(near), key=str)},
                 series=len(seeds),
             )
+
+
+def swings(report: Report, plan: Plan) -> None:
+    """Measure the same where slow swings count as changes; it needs ruptures."""
+    for measure in (false_changes, power):
+        measure(report, plan, SWINGS)
 
 
 def _find(make: Make, seed: int, options: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -190,4 +197,4 @@ def seconds(report: Report, plan: Plan) -> None:
 
 
 ON_HALVES = {"annotated": annotated}
-TABLES = {"false": false_changes, "power-of-kinds": power, "long": seconds}
+TABLES = {"false": false_changes, "power-of-kinds": power, "swings": swings, "long": seconds}

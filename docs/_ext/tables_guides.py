@@ -123,26 +123,31 @@ def monitor_false():
     found = [each for each in records("monitor", what="false alarms", rows=10_000) if "kind" in each]
     lines = []
     for kind, n in dict.fromkeys((each["kind"], each["reference"]) for each in found):
-        some = {each["level"]: each for each in found if (each["kind"], each["reference"]) == (kind, n)}
-        alarms = (some[level]["alarms"] for level in (0.01, 0.05))
-        lines.append([kind, f"{n:,}", some[0.01]["streams"], *alarms])
+        some = [each for each in found if (each["kind"], each["reference"]) == (kind, n)]
+        alarms = (sum(each["alarms"] for each in some if each["level"] == level) for level in (0.01, 0.05))
+        lines.append([kind, f"{n:,}", sum(each["streams"] for each in some if each["level"] == 0.01), *alarms])
     return grid(["rows", "reference", "streams", "with an alarm at level 0.01", "at level 0.05"], lines)
 
 
 def changes_false():
     """Share of series without a change in which one is found."""
-    return _by_mode("false changes", "series_of", "share_with_changes", ["segmentation", "test at 0.05"])
+    return _by_mode("false changes", "series_of", "share_with_changes", ["segmentation", "test at 0.05", "swings"])
 
 
 def changes_power():
     """Share of series with a change in which it is found."""
-    modes = ["segmentation", "segmentation without trend", "test at 0.05"]
+    modes = ["segmentation", "segmentation without trend", "test at 0.05", "swings"]
     return _by_mode("power of kinds", "change", "share_found", modes)
 
 
 def _by_mode(table, name, figure, modes):
     found = {(each[name], each["mode"]): each[figure] for each in records("changes", table=table)}
-    names = {"segmentation": "default", "segmentation without trend": "`trend=False`", "test at 0.05": "`level=0.05`"}
+    names = {
+        "segmentation": "default",
+        "segmentation without trend": "`trend=False`",
+        "test at 0.05": "`level=0.05`",
+        "swings": '`swings="changes"`',
+    }
     lines = [[each, *(f"{found[each, mode]:.2f}" for mode in modes)] for each in dict.fromkeys(key for key, _ in found)]
     return grid(["series", *map(names.get, modes)], lines)
 
