@@ -15,7 +15,7 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "own-data.md"
 
 def test_the_guide_lists_the_marks_of_missing_values():
     rules = GUIDE.with_name("tables.md").read_text("utf-8")
-    (listed,) = re.findall(r"these are missing: an empty field, (.*?)\.\n\n", rules, re.DOTALL)
+    (listed,) = re.findall(r"these count as missing: an empty field, (.*?)\.\n\n", rules, re.DOTALL)
     assert {"", *re.findall("`(.*?)`", listed)} == set(ConvertOptions().null_values)
 
 
