@@ -86,6 +86,13 @@ def test_the_score_sees_what_is_far_and_what_is_dense_among_the_normals():
     assert roc_auc_score(np.arange(360) < 300, np.delete(scores, 300)) > 0.8
 
 
+def test_the_ratio_counts_by_how_much_the_batch_differs_from_the_normals():
+    rng = np.random.default_rng(0)
+    normals, alike = rng.normal(size=(300, 3)), rng.normal(size=(200, 3))
+    for batch, low, high in ((alike, 0.0, 0.4), (alike + np.array([3.0, 0, 0]), 0.8, 1.0), (normals[:1], 0.0, 0.6)):
+        assert low <= normality_module._Score(normals, batch, np.zeros(300))._difference.found <= high
+
+
 def test_a_wild_value_hides_no_outlier():
     normals, batch, outlier = planted(1)
     batch[0, 0] = 1e12
@@ -103,19 +110,19 @@ def test_no_normal_scores_lower_than_left_out_if_it_changes_places_with_a_row(n,
     if rounded:
         normals, rows = normals.round(), rows.round()
     codes = rng.integers(0, 4, n + m)
-    left_out = score_rows(normals, rows, [codes]).left_out
+    lowest = score_rows(normals, rows, [codes]).lowest
     for i in range(n):
         for j in range(m):
             others, judged, changed = normals.copy(), rows.copy(), codes.copy()
             others[i], judged[j], changed[[i, n + j]] = rows[j], normals[i], codes[[n + j, i]]
-            assert score_rows(others, judged, [changed]).rows[j] >= left_out[i] - 1e-9
+            assert score_rows(others, judged, [changed]).rows[j] >= lowest[i] - 1e-9
 
 
 def test_of_many_normals_some_are_left_out(monkeypatch):
     monkeypatch.setattr(normality_module, "_MAX_NORMALS", 50)
     normals, batch, outlier = planted(1, n_normal=120)
-    scores, left_out = score_rows(normals, batch)
-    assert len(left_out) == 50
+    scores, left_out, lowest = score_rows(normals, batch)
+    assert len(left_out) == len(lowest) == 50
     assert roc_auc_score(~outlier, scores) > 0.97
 
 

@@ -57,6 +57,9 @@ def test_a_new_category_is_strange_unless_most_are_new():
     assert rated[-1, 0] > 5
     assert rated[-1, 1] == 0
     assert not rated[:-1, 0].any()
+    # A fifth of the rows have a category that no other has, so that one more is two deviations off.
+    often_new = np.array([0] * 80 + list(range(1, 21)))
+    np.testing.assert_allclose(rate_new_categories([often_new], n_normals=60)[80:], 2.0)
 
 
 def test_encoded_batches_are_scored_alike_where_no_category_is_new():
@@ -152,3 +155,31 @@ def test_a_thousandth_of_a_positive_value_is_listed_though_it_is_near_the_others
     result = InlierOutlierDetector(contamination=0.01).fit(table[:50]).detect(table[50:].reset_index(drop=True))
     assert not result.is_outlier[50]
     assert result.reasons[50].startswith(f"price {table['price'][100]:.4g} is far below all normals")
+
+
+def test_a_number_far_outside_is_a_reason_though_the_category_is_new_too():
+    normals, batch = related(60, 0).assign(engines=2.0), related(60, 1).assign(engines=2.0)
+    batch.loc[5, "kind"], batch.loc[5, "engines"] = "glider", 275.0
+    errors = InlierOutlierDetector().fit(normals).detect(batch).errors
+    assert {error.text for error in errors if error.row == 5} == {
+        "kind glider was never seen", "engines 275 is far above all normals (2)"
+    }  # fmt: skip
+
+
+def test_a_category_that_is_missing_is_said_to_be():
+    normals, batch = related(60, 0), related(60, 1)
+    batch.loc[5, "kind"] = None
+    result = InlierOutlierDetector().fit(normals).detect(batch)
+    assert result.reasons[5] == "kind is missing; all normals have it"
+
+
+def test_rows_beyond_all_normals_are_not_expected_to_be_normal():
+    rng = np.random.default_rng(0)
+    normals, batch = rng.normal(size=(800, 3)), rng.normal(size=(300, 3))
+    batch[:8] += 50
+    result = InlierOutlierDetector().fit(normals).detect(batch)
+    assert result.rule == "false positive rate"
+    n_others = int(result.is_outlier[8:].sum())
+    assert result.is_outlier[:8].all()
+    # Not 12, which is 4 % of all rows, as if none were an outlier.
+    assert abs(result.expected_false - n_others) < 3

@@ -56,12 +56,12 @@ class _Batch(NamedTuple):
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """Find the outliers of a batch, given rows that are known to be normal (Hido et al. 2011).
 
-    The score of a row is higher the more normal it is. By default it is w r - log(0.3 + max(s, x)) - v log(0.3 + t):
-    r is the density ratio of the normals to the batch, by counts in random cells; s is the distance to the three
-    nearest normals, in deviations per column; x is how far the strangest cell lies outside all normals, by itself or
-    given the other columns, or how seldom its category is, if no normal has it; t is the distance to the nearest
-    twentieth of all rows. With the numbers of normals and rows the weight w grows, from 0.6 at 5 normals to 4, and v
-    falls, from 0.4 to 0
+    The score of a row is higher the more normal it is. By default it is
+    w (r - 1) - log(0.3 + max(s, x)) - v log(0.3 + t): r is the density ratio of the normals to the batch, by counts in
+    random cells; s is the distance to the three nearest normals, in deviations per column; x is how far the strangest
+    cell lies outside all normals, by itself or given the other columns, or how seldom its category is, if no normal has
+    it; t is the distance to the nearest twentieth of all rows. With the numbers of normals and rows the weight w grows,
+    to 2 where the batch is like the normals and to 5.5 where it is not, and v falls, from 0.4 at 5 normals to 0
     (`fewratio.outliers.outlier_score`). With an ``estimator`` it is the ratio that this one gives. Either way it
     depends on the whole batch, which is the ratio's denominator and has a part in the columns' units: the same row has
     another score in other company. Give all rows that are to be judged in one call. The default's score does not
@@ -263,7 +263,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
           a normal row of the batch has any rank among the calibration rows with equal chance, and the false discovery
           rate is held (Marandon et al. 2024, AdaDetect).
         """
-        return conformal_p_values(*self._calibrate(self._read_batch(X)))
+        scored = self._calibrate(self._read_batch(X))
+        return conformal_p_values(scored.rows, scored.lowest)
 
     def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS) -> RowExplanation:
         """Show a row beside its nearest normals.
@@ -333,7 +334,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             scored = self._calibrate(batch)
         else:
             scores = self._ratio(self._normals, batch.rows)
-            scored = Scores(scores, self._left_out_ratio(batch.rows) if rule == _PER_ROW else scores[:0])
+            left_out = self._left_out_ratio(batch.rows) if rule == _PER_ROW else scores[:0]
+            scored = Scores(scores, left_out, left_out)
         return scored, self._threshold(scored, rule)
 
     def _score(self, batch: _Batch) -> Scores:
@@ -342,9 +344,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def _threshold(self, scored: Scores, rule: str) -> float:
         """Give the threshold of a batch by a rule."""
-        scores, left_out = scored
+        scores, left_out, lowest = scored
         if rule == _DISCOVERIES:
-            return discovery_threshold(scores, left_out, float(self.false_discovery_rate or 0))
+            return discovery_threshold(scores, lowest, float(self.false_discovery_rate or 0))
         if rule == _CONTAMINATION:
             return float(np.percentile(scores, 100 * float(self.contamination or 0)))
         if len(left_out) <= 2:
@@ -366,7 +368,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
             return self._score(batch)
         together = np.concatenate([rows, normals[self.calibration_]])
         scores = self._ratio(np.delete(normals, self.calibration_, axis=0), together)
-        return Scores(scores[: len(rows)], scores[len(rows) :])
+        return Scores(scores[: len(rows)], scores[len(rows) :], scores[len(rows) :])
 
     def _left_out_ratio(self, rows: Floats) -> Floats:
         """Give the ratio at the normals, each counted to the batch together with the others of its fold."""

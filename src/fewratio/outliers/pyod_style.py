@@ -34,8 +34,8 @@ class PyODStyle:
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Judge the rows of a batch."""
-        (scores, _), threshold = self.detector._score_batch(self.detector._read_batch(X))
-        self.decision_scores_, self.threshold_ = -scores, -threshold
+        scored, threshold = self.detector._score_batch(self.detector._read_batch(X))
+        self.decision_scores_, self.threshold_ = -scored.rows, -threshold
         self.labels_ = (self.decision_scores_ > self.threshold_).astype(np.int64)
         return self
 

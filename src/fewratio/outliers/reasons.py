@@ -30,8 +30,10 @@ class CellReason(NamedTuple):
         The number of the row in the batch.
     column : str or int
     value : float or str
+        Empty where it is missing.
     kind : {"outside", "relation", "category"}
-        Outside the range of all normals, not what the other columns predict, or a category that no normal has.
+        Outside the range of all normals, not what the other columns predict, or a category that no normal has; it may
+        be missing.
     deviations : float
         How far it is outside all normals.
     text : str
@@ -72,7 +74,9 @@ def find_errors(
     """
     found = _new_categories(len(normals), levels, is_outlier)
     known = {reason.row for reason in found}
-    found += [reason for reason in _odd_numbers(normals, rows, columns, is_outlier) if reason.row not in known]
+    # What a new category predicts of the other columns is not known.
+    odd = _odd_numbers(normals, rows, columns, is_outlier)
+    found += [reason for reason in odd if reason.kind == "outside" or reason.row not in known]
     return sorted(found, key=lambda reason: -reason.deviations)
 
 
@@ -87,13 +91,14 @@ def _new_categories(n_normals: int, levels: Mapping[Any, Levels], is_outlier: ND
         new = sorted({*np.unique(codes[n_normals:]).tolist()} - {*np.unique(codes[:n_normals]).tolist()} - {-1})
         misprints = find_misprints([texts[code] for code in new], seen)
         for row in np.flatnonzero(rated > 0).tolist():
-            if codes[n_normals + row] < 0:
-                continue
-            text = texts[codes[n_normals + row]]
+            code = codes[n_normals + row]
+            text = texts[code] if code >= 0 else ""
             meant = misprints.get(text)
             if meant or (rated[row] > _STRANGE and (is_rare or is_outlier[row])):
                 question = f" (did you mean {meant}?)" if meant else ""
                 words = f"{_call(label)} {text} was never seen{question}"
+                if code < 0:
+                    words = f"{_call(label).removesuffix(':')} is missing; all normals have it"
                 found.append(CellReason(row, label, text, "category", float(rated[row]), words))
     return found
 
@@ -129,7 +134,7 @@ def _odd_numbers(
             value, of_column = float(rows[row, places[k]]), normals[:, places[k]]
             low, high = of_column.min(), of_column.max()
             side = "below" if value < low else "above"
-            known = f"all normals ({column.write(low)} to {column.write(high)})"
+            known = f"all normals ({f'{column.write(low)} to ' if low < high else ''}{column.write(high)})"
             words = f"{_call(label)} {column.write(value)} is far {side} {known}"
             found.append(CellReason(row, label, value, "outside", float(outside[row, k]), words))
         given_others = [k for k in range(outside.shape[1] - len(places)) if places[k] in labels]

@@ -14,7 +14,7 @@ from fewratio.data.non_overlapping import Levels, NonOverlapping
 from fewratio.estimators import samples as inputs
 from fewratio.outliers.outlier_score import Scores
 from fewratio.outliers.reasons import CellReason, find_errors
-from fewratio.outliers.rows import LEAST_BATCH, RowExplanation
+from fewratio.outliers.rows import LEAST_BATCH, RowExplanation, conformal_p_values
 from fewratio.report.reported import Reported, make_plain
 
 # The share of clean rows that the false positive rate flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
@@ -82,11 +82,19 @@ class OutlierResult(Reported):
 
     @property
     def expected_false(self) -> float | None:
-        """How many of the outliers are expected to be normal, at most; None where a contamination was asked for."""
-        n_outliers, rate = int(self.is_outlier.sum()), self.detector.false_discovery_rate
+        """How many of the outliers are expected to be normal, at most; None where a contamination was asked for.
+
+        By the false positive rate so many rows of the batch would have scores as low as one of the outliers has, by
+        its p-value, if all were normal; all outliers above it may be.
+        """
+        n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
         if self.rule == "false discovery rate":
-            return rate * n_outliers
-        return min(n_outliers, CLEAN_FLAGGED * len(self.scores)) if self.rule == "false positive rate" else None
+            return float(self.detector.false_discovery_rate * n_outliers)
+        if self.rule == "contamination":
+            return None
+        p_values = np.sort(conformal_p_values(self.scores[self.is_outlier], self._scored.lowest))
+        bounds = n_rows * p_values + np.arange(n_outliers)[::-1]
+        return float(min(n_outliers, CLEAN_FLAGGED * n_rows, bounds.min(initial=n_outliers)))
 
     @property
     def expectation(self) -> str:

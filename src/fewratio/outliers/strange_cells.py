@@ -114,10 +114,11 @@ def _residual_weights(rows: Floats) -> Floats:
 
 
 def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Floats:
-    """Give how strange each row's category is if no normal has it, in deviations of its zeros and ones; 0 if one has.
+    """Give how strange each row's category is if no normal has it; 0 if one has.
 
-    Where most categories are as seldom, as names are, a new one is not strange: the deviations are multiplied by the
-    square of the share of the rows whose category is more frequent. A normal is compared with the others.
+    That is in deviations of a column that is one in the rows whose category is as seldom as this or seldomer, and zero
+    in the others: where most categories are as seldom, as names are, a new one is not strange. A normal is compared
+    with the others.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Fl
     Examples
     --------
     >>> rate_new_categories([np.array([0, 0, 0, 1, 0, 1, 2])], n_normals=4).T.round(2)
-    array([[0. , 0. , 0. , 0.52, 0. , 0. , 1.8 ]])
+    array([[0.  , 0.  , 0.  , 1.15, 0.  , 0.  , 2.45]])
     """
     result = np.zeros((len(codes[0]), len(codes)))
     for column, of_rows in enumerate(codes):
@@ -140,6 +141,6 @@ def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Fl
         count = np.bincount(places)[places]
         known = np.bincount(places[:n_normals], minlength=places.max() + 1)[places]
         known[:n_normals] -= 1
-        more_frequent = 1 - np.searchsorted(np.sort(count), count, side="right") / n
-        result[:, column] = np.where(known == 0, np.sqrt((n - count) / count) * more_frequent**2, 0)
+        as_seldom = np.searchsorted(np.sort(count), count, side="right")
+        result[:, column] = np.where(known == 0, np.sqrt((n - as_seldom) / as_seldom), 0)
     return result
