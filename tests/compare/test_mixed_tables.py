@@ -418,6 +418,7 @@ MISSPELT = {
     "other words": (["male"], ["female"], []),
     "other numbers": (["phase 1", "phase 2"], ["phase 2", "phase 3"], []),
     "less alike than known ones": (["male", "males", "mele"], ["male", "males"], []),
+    "codes": (["ALB", "BUR", "JFK"], ["LGB", "LGA", "JFK", "BUR"], []),
 }
 
 

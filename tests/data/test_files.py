@@ -613,6 +613,16 @@ def test_formulas_without_values_are_said(tmp_path):
         assert read_table(tmp_path / "a.xlsx").to_pydict() == {"p": [1, None, 3], "q": [None, None, 4]}
 
 
+def test_a_cell_of_blanks_is_missing_in_every_container(tmp_path):
+    frame = pd.DataFrame({"when": ["8:30", "  ", "14:05"], "size": ["1.5", " ", "2"]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_excel(tmp_path / "a.xlsx", index=False)
+    for each in (frame, tmp_path / "a.csv", tmp_path / "a.xlsx"):
+        raw = as_raw(each)
+        np.testing.assert_array_equal(raw.values("when").as_read().numbers, [8.5, np.nan, 14 + 5 / 60])
+        np.testing.assert_array_equal(raw.values("size").as_read().numbers, [1.5, np.nan, 2])
+
+
 @pytest.mark.parametrize("frequency", ["M", "Q", "W", "D"])
 @pytest.mark.filterwarnings("ignore:Period")
 def test_periods_are_the_dates_on_which_they_begin(tmp_path, frequency):

@@ -190,8 +190,11 @@ class ColumnValues(NamedTuple):
         return str(int(number)) if float(number).is_integer() else repr(float(number))
 
     def drop_gaps(self) -> ColumnValues:
-        """Return text without the words for a missing value, as in a text file; other values as they are."""
-        gaps = {*self.texts} & {*pa.csv.ConvertOptions().null_values} if self.kind == TEXT else ()
+        """Return text without blanks and the words for a missing value, as in a text file; other values as they are."""
+        if self.kind != TEXT:
+            return self
+        words = {*pa.csv.ConvertOptions().null_values}
+        gaps = {text for text in self.texts if text in words or text.isspace()}
         if not gaps:
             return self
         texts = [text for text in self.texts if text not in gaps]

@@ -30,21 +30,23 @@ def find_misprints(texts: Collection[str], known: Collection[str]) -> dict[str, 
     return {
         text: by_folded[near]
         for text, near in found.items()
-        if near == _fold(text) or SequenceMatcher(None, near, _fold(text)).ratio() >= closest
+        if near == _fold(text) or SequenceMatcher(None, near, _fold(text)).ratio() > closest
     }
 
 
 def differ_in_a_letter(first: str, second: str) -> bool:
-    """Whether texts differ in case, blanks and at most one letter.
+    """Whether texts differ in case, blanks and at most one letter, or two that changed places.
 
     Examples
     --------
-    >>> [differ_in_a_letter(*pair) for pair in (("Ideal ", "ideal"), ("mal", "male"), ("male", "female"))]
+    >>> [differ_in_a_letter(*pair) for pair in (("Ideal ", "ideal"), ("mal", "male"), ("ALB", "LGB"))]
     [True, True, False]
     """
-    folded = _fold(first), _fold(second)
-    n_same = sum(block.size for block in SequenceMatcher(None, *folded).get_matching_blocks())
-    return max(map(len, folded)) - n_same <= 1
+    short, long = sorted((_fold(first), _fold(second)), key=len)
+    if len(short) < len(long):
+        return any(long[:place] + long[place + 1 :] == short for place in range(len(long)))
+    n_other = sum(one != other for one, other in zip(short, long, strict=True))
+    return n_other <= 1 or (n_other == 2 and sorted(short) == sorted(long))
 
 
 def _fold(text: str) -> str:
