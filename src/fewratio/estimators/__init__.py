@@ -1,6 +1,6 @@
-"""Estimators with scikit-learn's manners: NumPy (or tables) in, NumPy out.
+"""Estimators with scikit-learn's interface: NumPy (or tables) in, NumPy out.
 
-Each is imported when it is first asked for: what one of them needs, another may do without.
+Each is imported on first use, since each may need other packages.
 """
 
 from fewratio.lazy import attach

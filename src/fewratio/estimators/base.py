@@ -29,7 +29,7 @@ def fit_to_drawn(
     most: int,
     rng: np.random.Generator,
 ) -> list[Floats]:
-    """Fit an estimator to at most so many rows of each sample, and give the ratio at all rows: the others are new."""
+    """Fit an estimator to a limited number of rows of each sample, and return the ratio at all rows."""
     drawn = [draw_rows(X, most, rng) if len(X) > most else np.arange(len(X)) for X in samples]
     fit(*(X[rows] for X, rows in zip(samples, drawn, strict=True)))
     ratios = []
@@ -40,7 +40,7 @@ def fit_to_drawn(
 
 
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
-    """The estimator was asked for something that it must be fitted for.
+    """The estimator must be fitted first.
 
     Examples
     --------
@@ -59,21 +59,21 @@ class TableEstimator(Parameters):
     """
 
     encoding_: Encoding | None = None
-    # Whether the columns are those of sources that it has learned from, and what messages call the fitted sample.
+    # Whether sources define the columns, and the name of the fitted sample in messages.
     has_sources = False
     _reference = "the fitted sample"
-    # What `fit` sets last, and what is said before that.
+    # The attribute that `fit` sets last, and the message before that.
     _fitted_attribute, _not_fitted = "ratio_nu_", "has not seen the two samples yet. Call fit(X_nu, X_de) first."
 
     def _read(self, tables: Mapping[str, Any], rules: ColumnRules = AS_GIVEN) -> tuple[Encoding | None, list[Table]]:
         """Decide about the columns of samples together and encode them.
 
-        An estimator that has learned from sources encodes each as those were, and allows no rules.
+        An estimator that has learned from sources encodes them like these, and allows no rules.
         """
         return encode_together(tables, rules)
 
     def _open(self, X: Any, name: str) -> Table:
-        """Encode a sample as the fitted ones were."""
+        """Encode a sample like the fitted ones."""
         n_features = self.n_features_in_
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] != n_features and not self.has_sources:
             found = f"{name} has {X.shape[1]} features, but {type(self).__name__} is expecting {n_features} features"
@@ -99,11 +99,11 @@ class TableEstimator(Parameters):
             raise NotFittedError(f"This {type(self).__name__} {self._not_fitted}")
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` was called."""
+        """Return whether `fit` was called."""
         return hasattr(self, self._fitted_attribute)
 
     def _remember(self, encoding: Encoding | None, table: Table) -> None:
-        """Keep what became of the columns, and what they were."""
+        """Keep the columns and their encoding."""
         self.encoding_ = encoding
         if encoding is None or encoding.is_identity or self.has_sources:
             self._set_features(table.n_features, table.feature_names)
@@ -113,7 +113,7 @@ class TableEstimator(Parameters):
 
     def _set_features(self, n_features: int, names: tuple[str, ...] | None) -> None:
         self.n_features_in_ = n_features
-        # scikit-learn's convention: the attribute exists only where the columns have names.
+        # scikit-learn's convention: the attribute exists only if the columns have names.
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -126,7 +126,7 @@ class TableEstimator(Parameters):
 class RatioEstimator(TableEstimator):
     """Base of all ratio estimators: ``fit(X_nu, X_de)``, ``predict(X)``, ``divergence()``.
 
-    A subclass gives a table of parameter constraints (scikit-learn's kind), `_fit` and `_ratio`. Please think twice
+    A subclass defines a table of parameter constraints (as in scikit-learn), `_fit` and `_ratio`. Please think twice
     before adding anything here.
 
     Attributes
@@ -176,7 +176,7 @@ class RatioEstimator(TableEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Give the ratio at each row; it is finite and not negative.
+        """Return the ratio at each row; it is finite and not negative.
 
         Rows are worked on in blocks, so memory stays bounded however many there are. A table that is not held in memory
         stays so: its parts are read when the result is.
@@ -200,7 +200,7 @@ class RatioEstimator(TableEstimator):
         return result
 
     def log_ratio(self, X: Any) -> Floats:
-        """Give the logarithm of `predict`: finite where the ratio is positive, -inf where it is zero.
+        """Return the logarithm of `predict`: finite where the ratio is positive, -inf where it is zero.
 
         Parameters
         ----------
@@ -215,9 +215,9 @@ class RatioEstimator(TableEstimator):
             return np.log(self.predict(X))
 
     def divergences(self, X: Any, nu: ArrayLike, de: ArrayLike) -> Floats:
-        """Give the divergences of many pairs of samples from one table, as `fit` and `divergence` would for each.
+        """Return the divergences of many pairs of samples from one table, as `fit` and `divergence` would for each.
 
-        What was fitted before stays as it is. Estimators that can solve many pairs at once do so.
+        This does not change what was fitted before. Estimators that can solve many pairs at once do so.
 
         Parameters
         ----------
@@ -250,8 +250,8 @@ class RatioEstimator(TableEstimator):
         return self._divergences(rows, *numbers)
 
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
-        """Give the divergences of valid samples; one after the other unless a subclass knows better."""
-        # A shallow copy keeps what was learned, and takes what is fitted.
+        """Return the divergences of valid samples, one after the other unless a subclass overrides this."""
+        # A shallow copy shares what was learned, and is fitted separately.
         estimator = copy(self)
         found = []
         for numerator, denominator in zip(nu, de, strict=True):
@@ -260,20 +260,20 @@ class RatioEstimator(TableEstimator):
         return np.array(found, dtype=np.float64)
 
     def _both_divergences(self, rows: Floats, first: Numbers, second: Numbers) -> Floats:
-        """Give the divergences of valid samples in both directions, of shape (2, n_pairs)."""
+        """Return the divergences of valid samples in both directions, of shape (2, n_pairs)."""
         return np.stack([self._divergences(rows, first, second), self._divergences(rows, second, first)])
 
     def _for_many_pairs(self) -> "RatioEstimator":
-        """Give an estimator whose divergences of hundreds of pairs, or permutations, do not take long."""
+        """Return an estimator that is fast enough for hundreds of pairs or permutations."""
         return self
 
     def divergence(self) -> float:
-        """Give the divergence between the fitted samples: the relative Pearson divergence (plain at alpha = 0)."""
+        """Return the divergence between the fitted samples: the relative Pearson divergence (plain at alpha = 0)."""
         self._check_fitted()
         return self._divergence_of(self.ratio_nu_, self.ratio_de_)
 
     def _divergence_of(self, ratio_nu: Floats, ratio_de: Floats) -> float:
-        """Give the divergence from the ratio at the rows of both samples; an estimator of another one overrides it."""
+        """Return the divergence from the ratio at the rows of both samples; override it for another divergence."""
         return relative_pearson_divergence(ratio_nu, ratio_de, float(getattr(self, "alpha", 0.0)))
 
     @abstractmethod
@@ -282,11 +282,11 @@ class RatioEstimator(TableEstimator):
 
     @abstractmethod
     def _ratio(self, X: Floats) -> NDArray[Any]:
-        """Give the ratio at the rows of a valid block."""
+        """Return the ratio at the rows of a valid block."""
 
 
 def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> Numbers:
-    """Give the numbers of rows as an array of shape (n_samples, n), or say what is wrong with them."""
+    """Return the numbers of rows as an array of shape (n_samples, n), or say what is wrong with them."""
     try:
         array = np.asarray(numbers)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -1,10 +1,10 @@
-"""How sure a ratio is that was learned from related datasets: the distribution of the truth about it.
+"""How certain a ratio is that was learned from related datasets: the distribution of the true ratio.
 
-A relative ratio r stands for the probability p = alpha r that a row is the numerator's. The truth about p is taken to
-have a Beta distribution with the mean p, as after k labelled rows. Its variance is a share 1 / (1 + k) of p (1 - p),
-and both follow from the error J (Eq. 8) on datasets held out, which falls with the rows per sample: the variance is
-what J is above its limit, and p (1 - p) what it is above that of a perfect separation, -1 / (2 alpha). Both are divided
-by the same number, 2 alpha^2.
+A relative ratio r corresponds to the probability p = alpha r that a row comes from the numerator. The true p is assumed
+to have a Beta distribution with mean p, as after k labelled rows. Its variance is a share 1 / (1 + k) of p (1 - p), and
+both follow from the error J (Eq. 8) on held-out datasets, which falls with the rows per sample: the variance is the
+excess of J over its limit, and p (1 - p) its excess over the J of a perfect separation, -1 / (2 alpha), both up to the
+same factor 2 alpha^2.
 """
 
 from collections.abc import Sequence
@@ -18,26 +18,26 @@ from fewratio.core.shapes import Floats
 from fewratio.errors import InputError
 from fewratio.estimators.base import NotFittedError, RatioEstimator
 
-# Certainties are at least this and at most one over it: an error that rises with the rows is chance.
+# Certainties lie between this and its inverse: an error that rises with the rows is chance.
 _LEAST = 1e-3
 # Probabilities that bounds are computed for, up to one half; bounds of others are interpolated. Bisections of a bound.
 _N_GRID, _N_BISECTIONS = 65, 40
 
 
 def harmonic_size(n_nu: int, n_de: int) -> float:
-    """Give the size of two samples: the harmonic mean of their numbers of rows, none counting as one."""
+    """Return the size of two samples: the harmonic mean of their numbers of rows, with zero counting as one."""
     return 2 / (1 / max(n_nu, 1) + 1 / max(n_de, 1))
 
 
 def measure_certainty(falls: Sequence[float] | Floats, losses: Sequence[float] | Floats, alpha: float) -> float | None:
-    """Give k / sqrt(n), which errors J of samples of some sizes stand for; None at alpha = 0.
+    """Return k / sqrt(n) from the errors J of samples of several sizes; None at alpha = 0.
 
-    J is taken to fall to its limit with one over the square root of n, so that k is a number times sqrt(n).
+    J is assumed to fall to its limit like 1 / sqrt(n), so that k is a constant times sqrt(n).
 
     Parameters
     ----------
     falls : sequence of float
-        1 / sqrt(n) of the samples; a mean, where they were of several sizes.
+        1 / sqrt(n) of the samples; a mean if their sizes differ.
     losses : sequence of float
         Their errors J.
     alpha : float
@@ -50,16 +50,16 @@ def measure_certainty(falls: Sequence[float] | Floats, losses: Sequence[float] |
 
 
 def read_certainty(value: Any) -> float | None:
-    """Give the certainty in a header; raise ``ValueError`` if it is none."""
+    """Return the certainty in a header; raise ``ValueError`` if it is invalid."""
     if value is not None and not (isinstance(value, int | float) and _LEAST <= value <= 1 / _LEAST):
         raise ValueError(f"its certainty is {value}")
     return None if value is None else float(value)
 
 
 def bound_probability(p: Floats, k: float, level: float) -> Floats:
-    """Give the shortest intervals, of shape (n, 2), that have a share of the Beta distributions with means p.
+    """Return the shortest intervals, of shape (n, 2), with this share of the Beta distributions with means p.
 
-    They contain p as well, and those of 1 - p are the mirror images.
+    They also contain p, and the intervals of 1 - p are their mirror images.
     """
     grid = 0.5 * np.linspace(0, 1, _N_GRID) ** 2
     a, b = k * grid[1:], k * (1 - grid[1:])
@@ -74,7 +74,7 @@ def bound_probability(p: Floats, k: float, level: float) -> Floats:
         low, high = np.where(is_short, below, low), np.where(is_short, high, below)
     below = np.where(a > 1, low, 0.0)
     lower, upper = (np.append(0.0, betaincinv(a, b, below + part)) for part in (0.0, level))
-    # With as much on either side, neither is left out.
+    # At p = 1/2 the interval is symmetric.
     lower[-1], upper[-1] = min(lower[-1], 1 - upper[-1]), max(upper[-1], 1 - lower[-1])
     bounds = np.minimum(lower, grid), np.maximum(upper, grid)
     mirrored = np.minimum(p, 1 - p)
@@ -83,14 +83,14 @@ def bound_probability(p: Floats, k: float, level: float) -> Floats:
 
 
 class CertainEstimator(RatioEstimator):
-    """Base of estimators whose errors on datasets held out say how sure their ratios are."""
+    """Base of estimators whose errors on held-out datasets show how certain their ratios are."""
 
     alpha: float
-    # From samples of n rows a ratio is as sure as from this times sqrt(n) labelled rows; None if nothing was held out.
+    # A ratio from samples of n rows is as certain as after this times sqrt(n) labelled rows; None if unknown.
     certainty_: float | None = None
 
     def interval(self, X: Any, level: float = 0.9) -> Floats:
-        """Give, for each row, bounds that the ratio of the two datasets is within with this probability.
+        """Return, for each row, bounds that contain the ratio of the two datasets with this probability.
 
         The probability is over pairs of datasets like the sources; docs/guides/uncertainty.md says how often it held.
 
@@ -111,10 +111,10 @@ class CertainEstimator(RatioEstimator):
         return self._bound_ratios(self.predict(X), level)
 
     def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Give bounds that the divergence of the two datasets is within with this probability, as `interval` does.
+        """Return bounds that contain the divergence of the two datasets with this probability, as in `interval`.
 
-        They are about the mean of what such datasets have, while `divergence` is of the fitted rows alone; of few rows
-        it may be outside.
+        They are centred on the mean over such datasets, while `divergence` is computed only from the fitted rows; with
+        few rows it may lie outside.
         """
         k = self._precision(level)
         # The divergence in units of its maximum is the difference of the mean probabilities, and few rows hide some.
@@ -124,13 +124,13 @@ class CertainEstimator(RatioEstimator):
         return float(low), float(high)
 
     def _bound_ratios(self, ratios: Floats, level: float) -> Floats:
-        """Give the interval of each of some ratios that `predict` gave."""
+        """Return the interval of each ratio that `predict` returned."""
         bounds = bound_probability(np.clip(self.alpha * ratios, 0, 1), self._precision(level), level) / self.alpha
         # Some estimators give ratios above 1 / alpha, which no true ratio exceeds.
         return np.stack([bounds[:, 0], np.maximum(bounds[:, 1], ratios)], axis=1)
 
     def _precision(self, level: float) -> float:
-        """Give the number of labelled rows that a ratio of the fitted samples is as sure as after."""
+        """Return the number of labelled rows after which one would be as certain as about the fitted samples."""
         self._check_fitted()
         if not (isinstance(level, Real) and 0 < level < 1):
             raise InputError(f"level is {level!r}; a probability between 0 and 1 is needed. Use 0.9, say.")

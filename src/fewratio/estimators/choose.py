@@ -1,4 +1,4 @@
-"""Choosing parameters by the error on held-out instances, for every estimator alike."""
+"""Choose parameters of any estimator by the error on held-out instances."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -19,7 +19,7 @@ from fewratio.estimators.quantities import relative_squared_error
 
 @dataclass(eq=False, repr=False)
 class HeldOutSelection(RatioEstimator):
-    """Fit with the parameters that have the least held-out error J (Eq. 8), as scikit-learn's `GridSearchCV` does.
+    """Fit with the parameters that have the smallest held-out error J (Eq. 8), like scikit-learn's `GridSearchCV`.
 
     Both samples are divided into folds; each set of parameters is fitted to all folds but one and judged by
     `relative_squared_error` on that one. The best is then fitted to everything.
@@ -30,27 +30,27 @@ class HeldOutSelection(RatioEstimator):
     Parameters
     ----------
     estimator : RatioEstimator
-        What to fit; it is copied.
+        The estimator to fit; it is copied.
     param_grid : dict or list of dict
         Values to try for each parameter, as for `GridSearchCV`.
     alpha : float, optional
         Relative parameter of the error. By default that of the estimator, 0 if it has none. Name it if alpha is among
         the parameters to choose: errors with different alpha cannot be compared.
     n_folds : int, default=5
-        Folds; at most the size of the smaller sample. Where a sample has one instance nothing can be held out, and
-        the first parameters of the grid are taken.
+        Folds; at most the size of the smaller sample. If a sample has one instance, nothing can be held out, and the
+        first parameters of the grid are used.
     random_state : int, numpy Generator or None
-        Deals the folds, and seeds the estimator where it is not seeded.
+        Draws the folds, and seeds the estimator if it has no seed.
 
     Attributes
     ----------
     best_estimator_ : RatioEstimator
         Fitted to both samples with the best parameters.
     best_params_ : dict
-        Those.
+        The best parameters.
     scores_ : list of dict
-        For each set of parameters ``{"params", "mean_error", "std_error"}``; NaN where nothing could be held out.
-        The standard error is that of the mean over folds.
+        For each set of parameters ``{"params", "mean_error", "std_error"}``; NaN if nothing could be held out.
+        The standard error refers to the mean over folds.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
         The ratio at the rows given to `fit`.
 
@@ -111,7 +111,7 @@ class HeldOutSelection(RatioEstimator):
         ]
 
     def divergence(self) -> float:
-        """Give the divergence of the best estimator."""
+        """Return the divergence of the best estimator."""
         self._check_fitted()
         return float(self.best_estimator_.divergence())
 

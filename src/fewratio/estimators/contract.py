@@ -76,7 +76,7 @@ class _Subject:
         self.estimator, self.random_state, self.invariant_under = estimator, random_state, invariant_under
 
     def make_estimator(self, twin: bool = False) -> Any:
-        """Give an estimator that is ready for its first fit; its twin came about independently."""
+        """Return an estimator that is ready for its first fit; its twin came about independently."""
         return deepcopy(self._prepared[twin])
 
     def samples(self, n_nu: int, n_de: int, shift: float = 1.5) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -12,19 +12,19 @@ from fewratio.estimators.source_columns import SourceColumns, SourceEstimator
 
 
 def select_stored(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Give the parameters that a file keeps: a generator has moved on since, and means nothing elsewhere."""
+    """Return the parameters that a file keeps: a generator has moved on since, and means nothing elsewhere."""
     state = parameters.get("random_state")
     return parameters if isinstance(state, Integral | None) else parameters | {"random_state": None}
 
 
 def make_header(estimator: str, columns: SourceColumns | None, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Give the header of an estimator of this name, with the columns of its sources."""
+    """Return the header of an estimator of this name, with the columns of its sources."""
     assert columns is not None
     return {"estimator": estimator, "parameters": select_stored(parameters), **write_source_columns(columns)}
 
 
 def write_source_columns(columns: SourceColumns) -> dict[str, Any]:
-    """Give the fields of a header that `read_source_columns` reads."""
+    """Return the fields of a header that `read_source_columns` reads."""
     return {
         "n_features": columns.n_features,
         "feature_names": None if columns.names is None else list(columns.names),
@@ -33,7 +33,7 @@ def write_source_columns(columns: SourceColumns) -> dict[str, Any]:
 
 
 def read_source_columns(header: dict[str, Any]) -> SourceColumns:
-    """Give the columns of a header; raise ``ValueError`` if they do not fit together."""
+    """Return the columns of a header; raise ``ValueError`` if they do not fit together."""
     optional = type(None)
     check_fields(header, {"n_features": (int,), "feature_names": (list, optional), "encoding": (dict, optional)})
     n_features, names = header["n_features"], header["feature_names"]
@@ -50,12 +50,12 @@ def read_source_columns(header: dict[str, Any]) -> SourceColumns:
 
 
 def join_parts(parts: list[Arrays]) -> Arrays:
-    """Give the arrays of several estimators as those of one file."""
+    """Return the arrays of several estimators as those of one file."""
     return {f"{number}.{name}": array for number, part in enumerate(parts) for name, array in part.items()}
 
 
 def select_part(arrays: Arrays, number: int) -> Arrays:
-    """Give the arrays of one of the estimators that were joined."""
+    """Return the arrays of one of the estimators that were joined."""
     prefix = f"{number}."
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -91,7 +91,7 @@ class SavedEstimator(Stored, SourceEstimator):
 
     @staticmethod
     def _parameters_of(header: dict[str, Any]) -> dict[str, Any]:
-        """Give the parameters in a header."""
+        """Return the parameters in a header."""
         return dict(header["parameters"])
 
     @abstractmethod
@@ -109,7 +109,7 @@ class LearnedEstimator(SavedEstimator):
     epsilon_: float | None = None
 
     def _of_sources(self) -> dict[str, Any]:
-        """Give what a header says of the sources."""
+        """Return what a header says about the sources."""
         return {"n_sources": self.n_sources_, "n_rows": self.n_rows_, "epsilon": self.epsilon_}
 
     def _restore_of_sources(self, header: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ class LearnedEstimator(SavedEstimator):
         self.epsilon_ = None if epsilon is None else float(epsilon)
 
     def _learned(self) -> Any:
-        """Give what was learned, or say that nothing was."""
+        """Return what was learned, or raise an error if nothing was."""
         if not self.has_sources:
             name = type(self).__name__
             raise NotFittedError(

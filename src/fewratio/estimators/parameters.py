@@ -31,7 +31,7 @@ _COMMON: dict[str, list[Any]] = {
 
 
 def common(*names: str) -> dict[str, list[Any]]:
-    """Give the part of a table of parameter constraints that is the same for all estimators."""
+    """Return the part of a table of parameter constraints that is the same for all estimators."""
     return {name: _COMMON[name] for name in names}
 
 

@@ -59,7 +59,7 @@ def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: floa
 def gaussian_relative_ratio(
     X: ArrayLike, nu_mean: ArrayLike, nu_std: ArrayLike, de_mean: ArrayLike, de_std: ArrayLike, alpha: float = 0.5
 ) -> Floats:
-    """Give the true relative ratio of two Gaussians with independent columns.
+    """Return the true relative ratio of two Gaussians with independent columns.
 
     Parameters
     ----------

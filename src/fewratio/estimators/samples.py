@@ -37,7 +37,7 @@ from fewratio.estimators.kernel.least_squares import RuLSIF
 
 
 def default_estimator() -> RatioEstimator:
-    """Give a new estimator of the kind that `compare_all`, `DatasetIndex` and windows of changes use by default.
+    """Return a new estimator of the kind that `compare_all`, `DatasetIndex` and windows of changes use by default.
 
     Tests have hardly more power with the universal network, and take longer
     (docs/decisions/0008-default-without-sources.md).
@@ -200,6 +200,6 @@ def read_samples(
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:
-    """Give independent generators: what is drawn from one does not depend on how much is drawn from another."""
+    """Return independent generators: what is drawn from one does not depend on how much is drawn from another."""
     seed = int(as_rng(random_state).integers(2**63))
     return np.random.default_rng(seed).spawn(n)

@@ -1,4 +1,4 @@
-"""The ratio from a classifier that tells the two samples apart."""
+"""The ratio from a classifier that separates the two samples."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -23,7 +23,7 @@ from fewratio.estimators.parameters import HasMethods, StrOptions, common
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 # The default classifier has about a hundred features, and gains little from more rows per sample.
 _MAX_ROWS = 5_000
-# What calibration has to gain, in nats over all out-of-fold rows, to be more than its two numbers gain by chance.
+# Least gain of calibration, in nats over all out-of-fold rows: more than its two parameters gain by chance.
 _LEAST_GAIN = 2.0
 
 
@@ -31,28 +31,28 @@ _LEAST_GAIN = 2.0
 class ClassifierRatio(RatioEstimator):
     """Relative ratio from the odds of a classifier between the two samples.
 
-    If the classifier gives P(numerator | x) = p, then p / (1 - p) is the plain ratio times n_nu / n_de; that factor is
-    taken out, and the relative ratio is made from what remains.
+    If the classifier predicts P(numerator | x) = p, then p / (1 - p) is the plain ratio times n_nu / n_de. That factor
+    is divided out, and the relative ratio is computed from the plain one.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, optional
-        Anything with `predict_proba` or `decision_function`; it is cloned, and its random state is set where it has
-        one that is not set. By default a logistic regression on columns in robust units and Gaussian kernels,
-        its penalty chosen by cross-validation, fitted to at most 5,000 drawn rows per sample.
+        Anything with `predict_proba` or `decision_function`; it is cloned, and its random state is set if it is None.
+        By default a logistic regression on columns in robust units and Gaussian kernels, with a penalty chosen by
+        cross-validation, fitted to at most 5,000 random rows per sample.
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     calibrate : bool or {"auto", "sigmoid", "isotonic"}, default="auto"
         How out-of-fold scores correct the classifier's probabilities, which are often too sure: Platt's sigmoid
-        (True, "sigmoid"), isotonic regression, or not at all. "auto" takes the sigmoid where it raises the likelihood
-        of the out-of-fold rows by more than chance would, and leaves the default classifier as it is. Where a sample
-        has one instance no fold can be left out, and nothing is corrected.
+        (True, "sigmoid"), isotonic regression, or not at all. "auto" uses the sigmoid if it raises the likelihood of
+        the out-of-fold rows by more than chance would, and does not calibrate the default classifier. If a sample has
+        one instance, no fold can be left out, and nothing is corrected.
     n_folds : int, default=5
         Folds for the calibration; at most the size of the smaller sample.
     scale : {"columns", "none"}, default="none"
         Units of the columns, as in `RuLSIF`. The default classifier scales them anyway.
     random_state : int, numpy Generator or None
-        Deals the folds and seeds the classifier.
+        Draws the folds and seeds the classifier.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class ClassifierRatio(RatioEstimator):
         fresh = set_seed(clone(fresh), rng)
         self._calibration = self._calibrate(fresh, X, is_nu, rng)
         self.classifier_ = clone(fresh).fit(X, is_nu)
-        # The default classifier counts both samples alike, whatever their sizes are; calibration counts rows.
+        # The default classifier gives both samples equal weight, whatever their sizes; calibration counts rows.
         is_balanced = self.classifier is None and self._calibration is None
         self._log_prior = 0.0 if is_balanced else float(np.log(len(nu) / len(de)))
         self.ratio_nu_, self.ratio_de_ = (in_blocks(self._ratio, X) for X in (X_nu, X_de))
@@ -109,7 +109,7 @@ class ClassifierRatio(RatioEstimator):
     def _calibrate(
         self, fresh: Any, X: Floats, is_nu: NDArray[np.int64], rng: np.random.Generator
     ) -> Callable[[Floats], Floats] | None:
-        """Learn what makes log odds of the classifier's scores; None where the scores are log odds already."""
+        """Learn how to turn the classifier's scores into log odds; None if they already are."""
         n_folds, has_odds = min(self.n_folds, *np.bincount(is_nu)), hasattr(fresh, "predict_proba")
         if not has_odds and (self.calibrate is False or n_folds < 2):
             raise ParameterError(
@@ -138,7 +138,7 @@ def _log_likelihood(log_odds: Floats, is_nu: NDArray[np.int64]) -> float:
 
 
 def _sigmoid(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Floats]:
-    """Platt's: log odds = slope * score + offset, with his targets, which are a little inside 0 and 1."""
+    """Fit Platt's sigmoid: log odds = slope * score + offset, with his targets a little inside 0 and 1."""
     n_de, n_nu = np.bincount(is_nu)
     targets = np.where(is_nu == 1, (n_nu + 1) / (n_nu + 2), 1 / (n_de + 2))
     scale = max(float(np.abs(scores).max()), 1.0)
@@ -147,18 +147,18 @@ def _sigmoid(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Flo
     signs = np.repeat([1.0, -1.0], len(scores))
     slope, offset = fit_logistic(np.inf, features, signs, np.concatenate([targets, 1 - targets]))
     if slope < 0:
-        # That would turn the classifier round, which only chance in small folds can suggest.
+        # A negative slope would reverse the classifier, which only chance in small folds can suggest.
         slope, offset = 0.0, logit(targets.mean())
     return np.poly1d([slope / scale, offset])
 
 
 def _isotonic(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Floats]:
-    """Isotonic regression of the labels on the scores."""
+    """Fit an isotonic regression of the labels on the scores."""
     from sklearn.isotonic import IsotonicRegression
 
     steps = IsotonicRegression().fit_transform(scores, is_nu)
-    # A step of rows that are all of one sample would have a probability of 0 or 1. Some rows more in each, of both
-    # samples in proportion and one of the smaller, bound the ratio by the step's size in units of that sample.
+    # A step with rows of only one sample would have a probability of 0 or 1. A few extra rows per step, one of the
+    # smaller sample and the other in proportion, bound the ratio by the step's size in units of that sample.
     _, step, counts = np.unique(steps, return_inverse=True, return_counts=True)
     share = is_nu.mean()
     n_more = 1 / min(share, 1 - share)
@@ -167,10 +167,10 @@ def _isotonic(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Fl
 
 
 def _scores(classifier: Any, X: Floats) -> Floats:
-    """Log odds from probabilities where there are any, and whatever the decision function gives elsewhere."""
+    """Return log odds from probabilities if there are any, else the decision function."""
     if not hasattr(classifier, "predict_proba"):
         return np.asarray(classifier.decision_function(X), dtype=np.float64)
     probability = np.asarray(classifier.predict_proba(X), dtype=np.float64)
-    # Not 1 - p: the smaller of the two has digits that the larger has lost.
+    # Not 1 - p: the smaller probability has digits that the larger has lost.
     p_de, p_nu = probability.clip(LEAST_PROBABILITY).T
     return np.log(p_nu) - np.log(p_de)

@@ -1,4 +1,4 @@
-"""A logistic regression that separates two samples, of few rows or many."""
+"""A logistic regression that separates two samples, with few rows or many."""
 
 from typing import Self
 
@@ -14,13 +14,13 @@ from fewratio.core.shapes import Floats
 from fewratio.core.threads import one_thread
 from fewratio.core.units import ColumnScaling, column_scaling, rank_knots
 
-# Values beyond so many deviations count as that many.
+# Values are clipped at this many deviations.
 _FARTHEST = 5.0
 # How much the log odds may vary by each kind of features: prior variances at C = 1. Chosen on random pairs
 # and the tables of the development half (benchmarks/answers.py --only prior tables), without a record of the search.
 _OF_COLUMNS, _OF_NORM, _OF_KERNEL = 0.5, 0.03, 4.0
 _N_CENTRES = 100
-# More columns than that have no weights of their own: they act through the kernel.
+# If there are more columns, they have no weights of their own and act only through the kernel.
 MAX_COLUMNS = 200
 _JITTER = 1e-6
 # Added to the variances of whitened columns, in mean variances: of columns that others determine only rounding is left.
@@ -29,7 +29,7 @@ _LEAST_VARIANCE = 1e-3
 _MAX_STEPS, _LEAST_DECREASE = 50, 1e-6
 # With two rows per class, folds say nothing of the penalty.
 _N_FOLDS, _LEAST_FOLDS = 5, 3
-# The inverse penalties to choose from, and what one has to gain, in nats, to be taken instead of 1.
+# The inverse penalties to choose from, and the gain, in nats, from which on one is used instead of 1.
 _CS, _LEAST_GAIN = (0.05, 0.2, 1.0, 4.0, 16.0), 1.0
 
 
@@ -44,7 +44,7 @@ class KernelFeatures:
     rows : ndarray of shape (n, d)
         Both samples, without their labels.
     rng : numpy Generator
-        Draws the centres, of rows that should come in the order of `row_order`.
+        Draws the centres; rows should be in the order of `row_order`.
     is_whitened : bool
         Whether to whiten the columns.
     width : float
@@ -61,7 +61,7 @@ class KernelFeatures:
         width: float = 1.0,
         is_ranked: bool = False,
     ) -> None:
-        # The number of columns counts, and a constant one says nothing; one must be left.
+        # Drop constant columns, since the number of columns matters; but keep at least one.
         self._varies = rows.max(0) > rows.min(0)
         self._varies[0] |= not self._varies.any()
         varying = rows.compress(self._varies, axis=1)
@@ -86,13 +86,13 @@ class KernelFeatures:
         self._factor = cholesky(kernel + _JITTER * kernel.diagonal().max() * np.eye(len(kernel)), lower=True)
 
     def __call__(self, X: Floats) -> Floats:
-        """Give the features of rows; the last one is 1."""
+        """Return the features of rows; the last one is 1."""
         *parts, kernel = self._parts(X)
         whitened = solve_triangular(self._factor, kernel.T, lower=True).T
         return np.concatenate([*parts, whitened, np.ones((len(X), 1))], axis=1)
 
     def weigh(self, X: Floats, coef: Floats) -> Floats:
-        """Give the sums of the features with these coefficients, without making them: for many rows."""
+        """Return the features times these coefficients, without storing the features: for many rows."""
         columns, norms, kernel = self._parts(X)
         n_columns, n_others = columns.shape[1], columns.shape[1] + 1
         of_kernel = solve_triangular(self._factor, coef[n_others:-1], lower=True, trans=1)
@@ -106,7 +106,7 @@ class KernelFeatures:
         return columns, norms, self._kernel(rows)
 
     def _rank(self, varying: Floats) -> Floats:
-        """Give the normal scores of columns that vary, or these if they are not to be ranked."""
+        """Return the normal scores of varying columns, or the columns themselves if they are not ranked."""
         if not self._scores:
             return varying
         return np.stack([np.interp(each, *known) for each, known in zip(varying.T, self._scores, strict=True)], axis=1)
@@ -121,14 +121,14 @@ class KernelFeatures:
 
 
 class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
-    """Logistic regression on `KernelFeatures`; both classes count alike.
+    """Logistic regression on `KernelFeatures`, with equal weight for both classes.
 
     Parameters
     ----------
     C : float, optional
-        Inverse penalty, as in scikit-learn; by default chosen by the likelihood of folds that were left out.
+        Inverse penalty, as in scikit-learn; by default chosen by the likelihood of held-out folds.
     random_state : int or None
-        Draws the centres, of rows that should come in the order of `row_order`, and deals the folds.
+        Draws the centres and the folds; rows should be in the order of `row_order`.
 
     Attributes
     ----------
@@ -163,20 +163,20 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Floats) -> Floats:
-        """Give the log odds of class 1."""
+        """Return the log odds of class 1."""
         return self._features.weigh(X, self.coef_)
 
     def predict_proba(self, X: Floats) -> Floats:
-        """Give the probabilities of both classes."""
+        """Return the probabilities of both classes."""
         log_odds = self.decision_function(X)
         return expit(np.stack([-log_odds, log_odds], axis=1))
 
     def predict(self, X: Floats) -> NDArray[np.int64]:
-        """Give the likelier class."""
+        """Return the likelier class."""
         return (self.decision_function(X) > 0).astype(np.int64)
 
     def _choose_penalty(self, features: Floats, signs: Floats, weights: Floats, rng: np.random.Generator) -> float:
-        """Choose the inverse penalty by the likelihood of folds that were left out."""
+        """Choose the inverse penalty by the likelihood of held-out folds."""
         classes = [signs == 1, signs == -1]
         n_folds = min(_N_FOLDS, *(int(each.sum()) for each in classes))
         if n_folds < _LEAST_FOLDS:
@@ -194,7 +194,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
 
 
 def balance(is_first: NDArray[np.bool_]) -> Floats:
-    """Give weights by which two samples count alike: together as much as two of equal sizes, as accurate together."""
+    """Return weights that balance two samples: in total like two samples of equal size with the same accuracy."""
     n_first, n_second = int(is_first.sum()), int((~is_first).sum())
     together = 2 / (1 / n_first + 1 / n_second)
     return np.where(is_first, together / n_first, together / n_second)
@@ -202,10 +202,10 @@ def balance(is_first: NDArray[np.bool_]) -> Floats:
 
 @one_thread()
 def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
-    """Give the coefficients of a logistic regression; that of the last feature, which is 1, has no penalty.
+    """Return the coefficients of a logistic regression; the last feature, which is 1, has no penalty.
 
-    By Newton's method, with half steps where a whole one goes too far. scikit-learn's warns where all rows are alike,
-    and takes a second to import.
+    It uses Newton's method, with half steps if a whole one goes too far. scikit-learn's version warns if all rows are
+    equal, and takes a second to import.
     """
     penalty = np.full(features.shape[1], 1 / C)
     penalty[-1] = 0
@@ -220,7 +220,7 @@ def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, sta
         wrong = expit(-margins)
         gradient = penalty * coef - features.T @ (weights * signs * wrong)
         hessian = (features * (weights * wrong * (1 - wrong))[:, None]).T @ features
-        # Where rows are alike, features that do not differ have no slope of their own.
+        # If rows are equal, features that do not vary have no curvature of their own.
         hessian[np.diag_indices(len(coef))] += penalty + _JITTER**2 * hessian.trace() + np.finfo(np.float64).tiny
         step = cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
         decrease = float(gradient @ step)
@@ -231,7 +231,7 @@ def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, sta
                 coef, value = nearer, new_value
                 break
             step = step / 2
-        # The error of a step is about the square of that before it.
+        # The error of a step is about the square of the previous one.
         if decrease < _LEAST_DECREASE or coef is not nearer:
             break
     return coef

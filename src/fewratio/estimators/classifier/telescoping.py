@@ -33,12 +33,12 @@ class Telescoping(RatioEstimator):
     ----------
     estimator : RatioEstimator, optional
         Estimates each bridge; it must give a plain ratio (alpha = 0). By default a logistic regression that is
-        not calibrated: neighbours are told apart so little that calibration, bridge by bridge, takes much of it away.
+        not calibrated: neighbours differ so little that calibrating each bridge would remove much of the difference.
     n_bridges : int, default=4
         Number of ratios; 1 is the estimator itself.
     n_pairings : int, default=1
-        How often the rows are paired anew for the waymarks between the samples. Each pairing adds as many rows to them
-        as the larger sample has: what is learned depends less on chance, and takes longer.
+        How often the rows are paired for the waymarks between the samples. Each pairing adds as many rows as the larger
+        sample has: the result depends less on chance, but takes longer.
     scale : {"columns", "none"}, default="none"
         Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
@@ -78,12 +78,12 @@ class Telescoping(RatioEstimator):
         return float(kullback_leibler_divergence(ratio_nu))
 
     def bridge_losses(self, X_nu: Any, X_de: Any) -> Floats:
-        """Give the log loss with which each bridge tells the waymarks of two other samples apart.
+        """Return the log loss with which each bridge separates the waymarks of two other samples.
 
         With samples that were held out it says two things. Where a loss is near zero a bridge is too easy to be
         learned well, and more bridges are needed. And of two chains with equally many bridges the one with the lower
         mean is the better. Rows must be held out before they are paired: within a pair, and between the pairings, a
-        row would stand on both sides of a split of the waymarks.
+        row would be on both sides of a split of the waymarks.
 
         Parameters
         ----------

@@ -36,11 +36,11 @@ from fewratio.estimators.learned_file import LearnedEstimator, make_header, read
 from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 
-# What is tried where a setting is "auto"; chosen on collections of benchmarks/sources.py.
+# Values to try if a setting is "auto"; chosen on collections of benchmarks/sources.py.
 _WIDTHS, _SHRINKAGES, _POWERS = (2.5, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
 _MOST_SHRINKAGE = 0.6
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
-# With a background there are as many coordinates as features.
+# With a background, there is one coordinate per feature.
 _MOST_COMPONENTS_WITH_BACKGROUND = 512
 
 
@@ -48,28 +48,27 @@ _MOST_COMPONENTS_WITH_BACKGROUND = 512
 class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets in seconds.
 
-    Two covariance matrices say what the sources have in common: that of rows about their dataset's mean, and that of
-    these means. They give coordinates in which datasets are Gaussians about means of their own. The few instances given
-    to `fit` then give the posterior of either sample's mean, and the ratio of the two predictive densities, in closed
-    form. Nothing is iterated, any sample size from 1 on will do, and ``alpha`` may be changed after `pretrain`.
+    Two covariance matrices describe what the sources have in common: of rows about their dataset's mean, and of these
+    means. They define coordinates in which each dataset is a Gaussian about its own mean. The few instances passed to
+    `fit` then give the posterior of each sample's mean, and the ratio of the two predictive densities, in closed form.
+    There is no iteration, any sample size from 1 on works, and you may change ``alpha`` after `pretrain`.
 
     Parameters
     ----------
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     features : {"auto", "columns", "cosines"}, default="auto"
-        What the covariances are of: the columns themselves, where datasets may also differ in their spread, or random
-        Fourier features of them. "auto" takes what does better on sources that are held out.
+        What to compute covariances of: the columns themselves (then datasets may also differ in their spread), or
+        random Fourier features of them. "auto" uses whichever does better on held-out sources.
     n_components : int, default=1024
         Number of random features. More are better, and slower to learn from.
     width : "auto" or float, default="auto"
         Width of the kernel that the random features approximate, in units of the root mean square distance of rows.
     shrinkage : "auto" or float, default="auto"
-        How far the covariance within datasets is drawn to a multiple of the identity, from 0 to 1.
+        How far the covariance within datasets is shrunk towards a multiple of the identity, from 0 to 1.
     scale : {"ranks", "columns", "none"}, default="ranks"
-        What is done to columns first. "ranks" replaces values by their ranks among all rows of the sources, so that
-        units and long tails do not matter; "columns" divides them by their deviations over all sources; "none" leaves
-        them as they are.
+        How to scale columns first. "ranks" replaces values by their ranks among all rows of the sources, so that units
+        and long tails do not matter; "columns" divides them by their deviations over all sources; "none" does nothing.
     device : str, default="cpu"
         Where features of rows are computed after `pretrain`: "cuda", or "auto" for CUDA if available, need torch.
         It may be changed at any time, and is not saved.
@@ -79,7 +78,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
     Attributes
     ----------
     model_ : DiscriminantModel
-        What was learned.
+        The learned model.
     settings_ : Settings
         The settings that were chosen.
     summary_ : Summary or None
@@ -87,7 +86,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
     n_sources_, n_rows_ : int or None
         Numbers of sources and of their rows; None in a model from a file that does not say.
     certainty_ : float or None
-        How sure ratios are: those of samples of n rows as after this times sqrt(n) labelled rows.
+        How certain ratios are: from samples of n rows, as certain as after this times sqrt(n) labelled rows.
     epsilon_ : float or None
         Largest epsilon of the sources' differential privacy; None if one has none, or it is not known.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
@@ -139,12 +138,12 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         Parameters
         ----------
         collection : Collection, Summary or sequence of Summary
-            The source datasets, at least two, or what `SourceMap.summarise` gave for them. The map then says which
-            features and units are used, not the parameters of this estimator; summaries of one source each are held
-            out in turn to choose the rest by.
+            The source datasets, at least two, or their summaries by `SourceMap.summarise`. The map then defines
+            features and units, not the parameters of this estimator; summaries of one source each are held out in turn
+            to choose the rest.
         validation : Collection, optional
-            Datasets to choose the settings by. By default, or where there are fewer than four of them, sources are
-            held out in turn for that; fewer than four sources are too few to choose anything.
+            Datasets for choosing the settings. By default, or if there are fewer than four, sources are held out in
+            turn instead; fewer than four sources are too few to choose anything.
 
         Returns
         -------
@@ -160,7 +159,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         return self
 
     def _learn(self, collection: Collection, validation: Collection | None) -> Learned:
-        """Learn, and give also what was learned without the datasets held out."""
+        """Learn, and also return what was learned without the held-out datasets."""
         sources = [np.asarray(dataset.X, np.float64) for dataset in collection]
         held_out = [] if validation is None else [np.asarray(dataset.X, np.float64) for dataset in validation]
         scaling: ColumnScaling | RankScaling
@@ -186,7 +185,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         return self
 
     def summarise(self, X: Any) -> Summary:
-        """Sum up one dataset, as `add_source` takes it; summaries of several datasets add up.
+        """Summarise one dataset for `add_source`; summaries of several datasets can be added.
 
         Parameters
         ----------
@@ -201,7 +200,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         return Summary.of_many([self._open(X, "X").to_numpy()], features)
 
     def add_source(self, source: Any) -> Self:
-        """Learn from one more dataset without going over the others; settings stay as they are.
+        """Learn from one more dataset without processing the others again; settings do not change.
 
         Parameters
         ----------
@@ -215,9 +214,9 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         return self._relearn(self._summary() + self._as_summary(source))
 
     def remove_source(self, source: Any) -> Self:
-        """Forget a dataset, as if it had never been among the sources; settings stay as they are.
+        """Forget a dataset, as if it had never been among the sources; settings do not change.
 
-        No source is kept, so one that was never added is refused only where the sums tell that.
+        Sources are not kept, so one that was never added is refused only if the sums show it.
 
         Parameters
         ----------
@@ -231,7 +230,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         return self._relearn(self._summary() - self._as_summary(source))
 
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Give what was learned as arrays and a JSON header."""
+        """Return what was learned as arrays and a JSON header."""
         model: DiscriminantModel = self._learned()
         parameters = self.get_params(deep=False)
         del parameters["device"]
@@ -265,10 +264,10 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         self._restore_of_sources(header)
 
     def _candidates(self) -> list[Settings]:
-        """Give the settings to choose from, the safest first."""
+        """Return the settings to choose from, the safest first."""
         shrinkages = _SHRINKAGES if self.shrinkage == "auto" else (float(self.shrinkage),)
         widths = _WIDTHS if self.width == "auto" else (float(self.width),)
-        # Columns may be of any kind, so that what is rare, a category say, can weigh too much: more shrinkage is tried.
+        # Columns may be of any kind, so something rare, such as a category, can weigh too much: try more shrinkage.
         more = (*shrinkages, _MOST_SHRINKAGE) if self.shrinkage == "auto" else shrinkages
         of_columns = [Settings(0, 1.0, shrinkage, 0.0, _N_SPREADS) for shrinkage in more]
         of_columns += [Settings(0, 1.0, shrinkage, 1.0, 1) for shrinkage in more]
@@ -278,7 +277,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
             for shrinkage in shrinkages
             for power in _POWERS
         ]
-        # Where sources are few, most directions in which datasets differ are not among theirs.
+        # If there are few sources, most directions in which datasets differ are not among theirs.
         n_components = min(self.n_components, _MOST_COMPONENTS_WITH_BACKGROUND)
         of_cosines += [
             Settings(n_components, widths[-1], shrinkage, 1.0, 1, background)
@@ -341,7 +340,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
 
     def _ratios_at_samples(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
-        """Give the ratios at the rows of both samples of many pairs, as `fit` would for each."""
+        """Return the ratios at the rows of both samples of many pairs, as `fit` would for each."""
         model, alpha = self._learned(), float(self.alpha)
         # Each row once, in however many pairs it is.
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
@@ -356,7 +355,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
 
 
 def _check_summaries(given: Any, validation: Any) -> list[Summary] | None:
-    """Give summaries as a list, all of one map and without validation datasets; None if it is something else."""
+    """Return summaries as a list, checked to have one map and no validation datasets; None for anything else."""
     found = [given] if isinstance(given, Summary) else given
     if not isinstance(found, list | tuple) or not any(isinstance(each, Summary) for each in found):
         return None

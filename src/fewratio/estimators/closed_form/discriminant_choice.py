@@ -1,4 +1,4 @@
-"""Choose the settings of a closed-form learner: try candidates on datasets held out, and take the best of them."""
+"""Choose the settings of a closed-form learner: try candidates on held-out datasets, and use the best."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,30 +32,30 @@ from fewratio.estimators.closed_form.summary import Summary
 from fewratio.progress import track
 
 TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
-# Of a dataset held out at most so many rows count, and so many of them are the query; losses are of so many datasets,
-# moments of as many as a block of this many values holds, but not fewer.
+# Most rows of a held-out dataset, and query rows among them; most datasets for losses; and values per block for
+# moments, which use at least as many datasets.
 _MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**21
 _N_FOLDS, FEWEST = 4, 4
-# Fewer sources than this are each held out twice, with others: else the pairs that choose are too few.
+# Fewer sources than this are each held out twice, with different others: otherwise too few pairs would choose.
 _FEW_SOURCES = 32
-# Means of sources differ: what says that they do not is chance.
+# Means of sources differ; a smaller estimate is chance.
 _LEAST_SIGNAL = 1e-3
-# Columns that rows are put in order by: enough to tell them apart.
+# Columns to sort rows by: enough to distinguish them.
 _ORDERED_COLUMNS = 24
-# Settings are chosen with so many random features, sources, and rows of each, at most.
+# Most random features, sources, and rows of each, for choosing settings.
 _CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
-# Without validation datasets so many with columns and so many with cosines, the best with few random features, are
-# compared with more.
+# Without validation datasets, this many settings with columns and with cosines, the best with few random features, are
+# compared again with more.
 _FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
-# Share of the median number of rows below which a dataset held out is too short to count.
+# Share of the median number of rows below which a held-out dataset is too short to count.
 _SHORTEST = 0.75
 # For summaries, if nothing can be held out; chosen on the data of benchmarks/summaries.py (docs/how/summaries.md):
-# the nearest shrinkage to this, and how much coordinates of columns are taken to have in common: K of them say as much
-# as K / (1 + (K - 1) * that).
+# the nearest shrinkage to this, and the share that coordinates of columns are assumed to have in common: K of them say
+# as much as K / (1 + (K - 1) * share).
 _SHRINKAGE_OF_FEW, _IN_COMMON = 0.3, 0.05
 _FEW_OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.35, 0.27, 0.27))
 _FEW_OF_COLUMNS = Calibration(noise=1.2, signal=0.8)
-# Summaries held out, at most, and shrinkages that are tried as well where noise was added.
+# Most summaries to hold out, and additional shrinkages to try if noise was added.
 _MOST_SUMMARIES, _SHRINKAGES_OF_NOISE = 48, (0.6, 0.9)
 
 Item = TypeVar("Item")
@@ -92,14 +92,14 @@ def learn(
     seed: int,
     n_workers: int = 1,
 ) -> Learned:
-    """Learn from datasets: choose settings by the squared error (Eq. 8) on datasets held out, then use all sources.
+    """Learn from datasets: choose settings by the squared error (Eq. 8) on held-out datasets, then use all sources.
 
     Parameters
     ----------
     sources, validation : sequence of ndarray of shape (n, d)
-        Datasets to learn from, and to choose by; where the latter are too few, sources are held out in turn.
+        Datasets to learn from, and to choose by; if the latter are too few, sources are held out in turn.
     groups : sequence of str or None
-        The group of each source: those of one are held out together.
+        The group of each source; sources of one group are held out together.
     scaling : ColumnScaling or RankScaling
         Units of the columns.
     candidates : sequence of Settings
@@ -109,10 +109,10 @@ def learn(
     seed : int
         Seed of the random features.
     n_workers : int
-        Number of threads that try settings.
+        Number of threads for trying settings.
     """
     sources = _deal_sources(sources, groups)
-    # Fewer datasets say less than sources held out, and choose at random.
+    # Fewer datasets say less than held-out sources, and would choose at random.
     validation = validation if len(validation) >= FEWEST or len(sources) < FEWEST else ()
     distance = _distance(sources, scaling)
 
@@ -121,7 +121,7 @@ def learn(
         return FeatureMap(scaling, n_components, settings.width * distance, seed)
 
     if not validation and len(sources) < FEWEST:
-        # They choose nothing: what did best on other collections is used, if it is allowed.
+        # Too few to choose by: use what did best on other collections, if it is allowed.
         few, calibration = read_prior().few[_name_kind(candidates[-1].n_components)]
         allowed = [each for each in candidates if each == few._replace(n_components=each.n_components)]
         chosen, calibration = (allowed[0], calibration) if allowed else (candidates[0], Calibration())
@@ -136,7 +136,7 @@ def learn(
         alike = [list(group) for _, group in by_map]
 
         def score(some_settings: list[Settings]) -> list[tuple[float, Settings, HeldOut]]:
-            # Some builds of BLAS count threads for each that calls them. Answers must not depend on their number.
+            # Some builds of BLAS count threads per caller. Answers must not depend on their number.
             with one_thread():
                 held = HeldOut.of_rows(feature_map(some_settings[0], components), some, validation, some_settings)
                 return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in some_settings]
@@ -150,8 +150,8 @@ def learn(
     if len(candidates) > 1 and validation:
         chosen, held = rank(candidates, _CHOOSE_COMPONENTS)[0]
     elif len(candidates) > 1:
-        # Most are far from the best of their kind, which shows on few features. Columns and
-        # cosines are compared only where cosines are many: few do less well.
+        # Most settings are far from the best of their kind, as few features show. Columns and
+        # cosines are compared only with many cosines: few do less well.
         ranked = [each for each, _ in rank(candidates, _SIFT_COMPONENTS)]
         of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
         best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
@@ -164,25 +164,25 @@ def learn(
 
 
 def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Settings], alpha: float) -> Learned:
-    """Learn from summaries; those of one source each are held out in turn to choose settings by.
+    """Learn from summaries; those of one source each are held out in turn to choose settings.
 
-    Rows drawn from a Gaussian with the mean and the covariance of a summary stand in for its rows.
+    Rows drawn from a Gaussian with the mean and covariance of a summary replace its rows.
 
     Parameters
     ----------
     summaries : sequence of Summary
-        All of one map, and of at least two sources together.
+        Summaries with one map, of at least two sources in all.
     candidates : sequence of Settings
         What to choose from.
     alpha : float
-        Relative parameter of the squared error that settings are chosen by.
+        Relative parameter of the squared error for choosing settings.
     """
-    # In an order of their values: that in which they came must not matter.
+    # Sorted by value: their original order must not matter.
     ordered = sorted(summaries, key=lambda each: tuple(np.round(each.mean_sum, 9)))
     single = [summary for summary in ordered if summary.n_sources == 1]
     merged = [summary for summary in ordered if summary.n_sources != 1]
     features = ordered[0].features
-    # Gaussian rows say too much good of directions in which no sources differ, and of the lengths of cosines.
+    # Gaussian rows are too favourable to directions in which no sources differ, and to the lengths of cosines.
     candidates = [each for each in candidates if not (each.background or (each.power and features.n_components))]
     if len(single) < FEWEST:
         total: Summary = sum(ordered[1:], ordered[0])
@@ -202,18 +202,18 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
 
 
 class HeldOut:
-    """Models of all sources but some, and the datasets that they have not learned from.
+    """Models of all sources but some, and the datasets held out from them.
 
     Parameters
     ----------
     total : Summary
         All sources.
     parts : iterable of (Summary, ndarray of shape (n, H), sequence of int)
-        What is learned from, the features of what is held out, one dataset after the other, and their numbers of rows.
+        The summary to learn from, the features of the held-out datasets, stacked, and their numbers of rows.
     candidates : sequence of Settings
-        What `calibrate` will be asked for.
+        The settings that `calibrate` will be called with.
     rows : sequence of sequence of ndarray of shape (n, d)
-        The rows of what is held out, where they are known.
+        The rows of the held-out datasets, if they are known.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class HeldOut:
         self.total, self._rows = total, rows
         self._summaries: list[Summary] = []
         self._projected: dict[tuple[float, bool], list[tuple[Coordinates, list[Floats]]]] = {}
-        # One factorisation for all that have the shrinkage; with a background, other coordinates follow.
+        # One factorisation per shrinkage; a background only adds coordinates at the end.
         largest = {each.shrinkage: each for each in sorted(candidates, key=lambda each: each.background)}
         for summary, values, sizes in parts:
             self._summaries.append(summary)
@@ -252,7 +252,7 @@ class HeldOut:
         candidates: Sequence[Settings],
         show: bool | None = False,
     ) -> "HeldOut":
-        """Hold out the validation datasets, or without these sources in turn; ``show`` is as in `progress_bar`."""
+        """Hold out the validation datasets, or, without these, sources in turn; ``show`` is as in `progress_bar`."""
         parts, n_together = ([sources], 0) if validation else _parts_held_out(sources)
         of_parts = [Summary.of_many(part, features) for part in track(parts, len(parts), "learning", show, "parts")]
         total: Summary = sum(of_parts[1:], of_parts[0])
@@ -263,7 +263,7 @@ class HeldOut:
         held_out = [validation] if validation else [[rows for part in turn for rows in part] for turn in turns]
         most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
         some = [[_some_rows(rows, _MOST_ROWS) for rows in _take_evenly(each, most)] for each in held_out]
-        # One at a time: the features of all would be much memory.
+        # One at a time: the features of all would need much memory.
         learned = (
             (summary, features(np.concatenate(rows)), list(map(len, rows)))
             for summary, rows in zip(summaries, some, strict=True)
@@ -274,7 +274,7 @@ class HeldOut:
     def of_summaries(
         cls, single: Sequence[Summary], merged: Sequence[Summary], candidates: Sequence[Settings]
     ) -> "HeldOut":
-        """Hold out summaries of one source each in turn; drawn rows stand in for theirs."""
+        """Hold out summaries of one source each in turn; drawn rows replace theirs."""
         n_folds = _n_folds(len(single))
         parts: list[Summary] = [sum(single[number + n_folds :: n_folds], single[number]) for number in range(n_folds)]
         total: Summary = sum([*parts[1:], *merged], parts[0])
@@ -293,7 +293,7 @@ class HeldOut:
         """Learn from all sources with these settings."""
         calibration, features = self.calibrate(settings, alpha)[0], self.total.features
         known, folds = self._projected[_coordinate_settings(settings)], []
-        # Without rows there are no folds to give.
+        # Without rows there are no folds.
         for summary, (coordinates, _), rows in zip(self._summaries, known, self._rows, strict=False):
             spreads = summary.spread_quantiles(settings.n_spreads)
             folds.append((DiscriminantModel(features, coordinates, spreads, settings.power, calibration), rows))
@@ -302,7 +302,7 @@ class HeldOut:
     def calibrate(
         self, settings: Settings, alpha: float, temperatures: Floats = TEMPERATURES
     ) -> tuple[Calibration, float]:
-        """Give what the datasets held out say of a model with these settings, and its loss on them (Eq. D8)."""
+        """Return the calibration of a model with these settings on the held-out datasets, and its loss (Eq. D8)."""
         known = self._projected[_coordinate_settings(settings)]
         noise, of_means = _moments([(each, coordinates.signal > 0) for coordinates, each in known])
         learned = float(np.mean([coordinates.signal.sum() for coordinates, _ in known])) or 1.0
@@ -327,7 +327,7 @@ class HeldOut:
             measured.append(_losses([rows / np.sqrt(scaled_noise) for rows in each], posterior, alpha, temperatures))
         found = first._replace(scaled_noise=scaled_noise, scaled_signal=scaled_signal)
         if not any(sizes for _, sizes in measured):
-            # Datasets of one or two rows measure none.
+            # Datasets of one or two rows allow no measurement.
             return _borrow_certainty(found, settings.n_components, self.total.n_sources), 0.0
         losses = np.mean([each for each, sizes in measured if sizes], axis=0)
         falls = np.mean([1 / np.sqrt(sizes) for _, sizes in measured if sizes], axis=0)
@@ -341,17 +341,17 @@ def _name_kind(n_components: int) -> str:
 
 
 def _borrow_certainty(calibration: Calibration, n_components: int, n_sources: int) -> Calibration:
-    """Be as sure as on other collections, where nothing can be held out."""
+    """Use the certainty from other collections if nothing can be held out."""
     return calibration._replace(certainty=read_prior().certainty(_name_kind(n_components), n_sources))
 
 
 def _coordinate_settings(settings: Settings) -> tuple[float, bool]:
-    """Give what coordinates depend on, besides the features."""
+    """Return the settings that coordinates depend on, besides the features."""
     return settings.shrinkage, settings.background > 0
 
 
 def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tuple[float, float]:
-    """Give the variance of held-out rows about their means, and that of the means, summed over some coordinates."""
+    """Return the variances of held-out rows about their means and of the means, summed over some coordinates."""
     noises, of_means = [], []
     for datasets, used in parts:
         rows = [each[:, used] for each in datasets]
@@ -366,20 +366,20 @@ def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tup
 
 
 def _weigh_pairs(nu: Numbers, de: Numbers, n_datasets: int) -> Floats:
-    """Give what pairs of datasets, by their numbers, count for: those of a dataset with itself one in ten."""
+    """Return the weights of pairs of datasets, given their numbers: a dataset with itself counts one in ten."""
     return np.where(nu == de, max(n_datasets - 1, 1) * SHARE_OF_SAME / (1 - SHARE_OF_SAME), 1.0)
 
 
 def _losses(
     datasets: Sequence[Floats], posterior: DatasetPosterior, alpha: float, temperatures: Floats
 ) -> tuple[Floats, list[int]]:
-    """Give the mean squared error (Eq. 8) over pairs of datasets, for every support size and temperature.
+    """Return the mean squared error (Eq. 8) over pairs of datasets, for every support size and temperature.
 
-    Of short datasets supports are smaller; their sizes are given too, none where the datasets are too short.
+    Short datasets have smaller supports; their sizes are returned too, none if the datasets are too short.
     The first rows of a dataset are its support as a numerator, the next as a denominator, and others are the query.
     """
     losses = np.zeros((len(SIZES), len(temperatures)))
-    # One short dataset must not take the rows of all others away, nor a little shorter ones be left out.
+    # One short dataset must not limit the rows of all others, nor must slightly shorter ones be left out.
     wanted = max(3, min(2 * SIZES[-1] + _N_QUERY, _SHORTEST * float(np.median(list(map(len, datasets))))))
     kept = _take_evenly([rows for rows in datasets if len(rows) >= wanted], _MOST_DATASETS)
     if not kept:
@@ -410,7 +410,7 @@ def _n_folds(n_sources: int) -> int:
 
 
 def _parts_held_out(sources: Sequence[Floats]) -> tuple[list[Sequence[Floats]], int]:
-    """Give sources that were dealt in parts, and how many parts in a row are held out together."""
+    """Return the sources in parts, and how many consecutive parts are held out together."""
     n_folds = _n_folds(len(sources))
     parts = [sources[number::n_folds] for number in range(n_folds)]
     if len(sources) >= _FEW_SOURCES:
@@ -419,16 +419,16 @@ def _parts_held_out(sources: Sequence[Floats]) -> tuple[list[Sequence[Floats]], 
 
 
 def _rotate(number: int, items: list[Item]) -> list[Item]:
-    """Give items in their order, from this one on and round."""
+    """Rotate items so that this one comes first."""
     return items[number:] + items[:number]
 
 
 def _deal_sources(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Floats]:
-    """Give the sources in an order in which every so many, one for each turn, are of one group as far as can be.
+    """Order the sources so that those of one turn belong to one group, as far as possible.
 
-    New datasets are of a group that no source is of, and are compared with each other. Within a group the order is as
-    good as chance, but does not depend on that in which the sources came: in an order of values those held out together
-    would be far apart, and easy to tell.
+    New datasets come from a group without sources, and are compared with each other. Within a group the order is as
+    good as random, but does not depend on the original order: if sorted by value, sources held out together would be
+    far apart, and easy to separate.
     """
     means = np.array([rows.mean(0, dtype=np.float64) for rows in sources])
     order = row_order(np.round(means / np.maximum(np.abs(means).max(0), np.finfo(np.float64).tiny), 9))
@@ -437,7 +437,7 @@ def _deal_sources(sources: Sequence[Floats], groups: Sequence[str | None]) -> li
 
 
 def _some_sources(sources: Sequence[Floats], most: int) -> list[Floats]:
-    """Give at most so many sources, evenly spaced in each turn."""
+    """Return at most `most` sources, evenly spaced in each turn."""
     n_folds = _n_folds(len(sources))
     if len(sources) <= most:
         return list(sources)
@@ -446,19 +446,19 @@ def _some_sources(sources: Sequence[Floats], most: int) -> list[Floats]:
 
 
 def _take_evenly(items: Sequence[Floats], most: int) -> list[Floats]:
-    """Give at most so many items, evenly spaced in their order."""
+    """Return at most `most` items, evenly spaced in their order."""
     return [items[number] for number in np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)]
 
 
 def _some_rows(rows: Floats, most: int) -> Floats:
-    """Give at most so many rows, drawn from an order of their values: in that order equal rows are neighbours."""
+    """Return at most `most` rows, drawn in an order of their values, in which equal rows are neighbours."""
     columns = np.unique(np.linspace(0, rows.shape[1] - 1, _ORDERED_COLUMNS).round().astype(int))
     drawn = np.random.RandomState(0).permutation(len(rows))[:most]
     return rows[row_order(rows[:, columns])[drawn]]
 
 
 def _distance(sources: Sequence[Floats], scaling: ColumnScaling | RankScaling) -> float:
-    """Give the root mean square distance of two rows of any sources."""
+    """Return the root mean square distance of two rows of any sources."""
     n = sum(map(len, sources))
     with np.errstate(over="ignore"):
         scaled_sums = [(rows.sum(0), np.square(rows).sum(0)) for rows in map(scaling, sources)]
@@ -468,7 +468,7 @@ def _distance(sources: Sequence[Floats], scaling: ColumnScaling | RankScaling) -
 
 
 def _denoise(single: Sequence[Summary], total: Summary, within: Floats) -> list[Summary]:
-    """Give summaries with the best guess of their means before noise, and this covariance."""
+    """Return summaries with the best estimate of their means before noise, and this covariance."""
     n = total.n_sources
     centre, noise = total.mean_sum / n, total.mean_noise / n
     outer = (total.factor.T * total.signs) @ total.factor / n - np.outer(centre, centre)
@@ -485,12 +485,12 @@ def _denoise(single: Sequence[Summary], total: Summary, within: Floats) -> list[
 
 
 def _draw_rows(summary: Summary, rng: np.random.Generator) -> Floats:
-    """Draw rows of a Gaussian dataset, a random part of one that has this summary."""
+    """Draw rows of a Gaussian dataset, as a random part of one with this summary."""
     n, n_drawn = summary.n_rows, min(summary.n_rows, _MOST_ROWS)
     values, vectors = np.linalg.eigh(summary.scatter / (n - 1))
     root = (vectors * np.sqrt(values.clip(0.0))).T
     rows = rng.standard_normal((n_drawn + 1, len(root))) @ root
-    # The mean of a part varies about that of the whole, and that of the whole is known.
+    # The mean of a part varies about the mean of the whole, which is known.
     shift = rows[-1] * np.sqrt(1 / n_drawn - 1 / n)
     rows = rows[:-1]
     return np.asarray(rows - rows.mean(0) + shift + summary.mean_sum)

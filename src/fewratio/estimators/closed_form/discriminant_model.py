@@ -1,4 +1,4 @@
-"""What a closed-form learner knows of a family of datasets."""
+"""What a closed-form learner knows about a family of datasets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ from fewratio.estimators.closed_form.summary import Summary
 
 # Beyond these the relative ratio is at its bounds, and an exponential would overflow.
 _LARGEST_LOG_RATIO = 60.0
-# Support sizes that settings are chosen for.
+# Support sizes for which settings are chosen.
 SIZES = (1, 3, 10)
-# Products of all rows of a table are taken where they are at most so many times the rows of all samples, and at most so
-# many (8 MB); and where there are at least so many coordinates per row of a pair: to look products up is slow.
+# Compute products of all rows of a table if there are at most this many per row of all samples, and at most this many
+# in all (8 MB), and if there are at least this many coordinates per row of a pair: looking products up is slow.
 _PRODUCTS_PER_ROW, _MOST_PRODUCTS, _COORDINATES_PER_ROW = 20, 2**20, 12
 
 
 def at_size(values: Sequence[float], size: float, sizes: Sequence[int] = SIZES) -> float:
-    """Interpolate what was chosen for each of some sizes, over the logarithm of the size."""
+    """Interpolate values chosen for several sizes, over the logarithm of the size."""
     return float(np.interp(np.log(size), np.log(sizes), values))
 
 
 class Settings(NamedTuple):
-    """How a model is made of moments.
+    """How a model is made from moments.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class Settings(NamedTuple):
     width : float
         Width of their kernel, in units of the root mean square distance of rows.
     shrinkage : float
-        How far the covariance within datasets is drawn to a multiple of the identity.
+        How far the covariance within datasets is shrunk towards a multiple of the identity.
     power : float
-        Coordinates of a row are divided by their length to this power: 1 keeps their direction alone.
+        Coordinates of a row are divided by their length to this power: 1 keeps only their direction.
     n_spreads : int
-        Number of variances of rows about their mean that datasets may have; 1 if all are alike.
+        Number of variances of rows about their mean that datasets may have; 1 if all have the same.
     background : float
         Share of the variance of held-out means, in directions in which no sources differ, that counts; 0 for none.
     """
@@ -58,9 +58,9 @@ class Settings(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """What datasets that a model has not learned from say of it.
+    """Corrections of a model, measured on datasets that it has not learned from.
 
-    In coordinates that are learned from a few datasets, new ones scatter more and their means differ less.
+    In coordinates learned from a few datasets, the rows of new ones vary more and their means differ less.
 
     Attributes
     ----------
@@ -69,9 +69,9 @@ class Calibration(NamedTuple):
     background_noise, background_signal : float
         Variance of rows, and of means, along all others.
     scaled_noise, scaled_signal : float
-        Variance of rows about their mean, and factor of the variance of means, after lengths are taken off.
+        Variance of rows about their mean, and factor of the variance of means, after length normalisation.
     certainty : float or None
-        How sure ratios are, as `fewratio.estimators.certainty` measures it.
+        How certain ratios are, as measured by `fewratio.estimators.certainty`.
     temperatures : tuple of float
         Factors of log-ratios, for each of `SIZES`: coordinates are not independent.
     """
@@ -86,17 +86,17 @@ class Calibration(NamedTuple):
     temperatures: tuple[float, ...] = (1.0,) * len(SIZES)
 
     def noises(self, source_signal: Floats) -> Floats:
-        """Give the variance of rows about their mean in each coordinate."""
+        """Return the variance of rows about their mean in each coordinate."""
         return np.where(source_signal > 0, self.noise, self.background_noise)
 
     def signals(self, source_signal: Floats) -> Floats:
-        """Give the variance of means in each coordinate, in units of that of rows, from that of the sources."""
+        """Return the variance of means in each coordinate, in units of the variance of rows."""
         return np.where(
             source_signal > 0, self.signal * source_signal / self.noise, self.background_signal / self.background_noise
         )
 
     def temperature(self, n_nu: int, n_de: int) -> float:
-        """Give the factor for samples of these sizes."""
+        """Return the factor for samples of these sizes."""
         return at_size(self.temperatures, harmonic_size(n_nu, n_de))
 
 
@@ -122,13 +122,13 @@ class DiscriminantModel:
         return axes, (self.coordinates.centre @ self.coordinates.axes).astype(self.features.dtype)
 
     def on(self, device: str) -> "DiscriminantModel":
-        """Give the same model, which computes coordinates on this device; all else is on the CPU."""
+        """Return the same model, but compute coordinates on this device; everything else stays on the CPU."""
         if self.features.device == device:
             return self
         return replace(self, features=replace(self.features, device=device))
 
     def __call__(self, rows: Floats) -> Floats:
-        """Give the coordinates of rows."""
+        """Return the coordinates of rows."""
         axes, centre = self._axes
         found = np.empty((len(rows), axes.shape[1]))
         for block in row_blocks(len(rows), self.features.n_outputs):
@@ -136,12 +136,12 @@ class DiscriminantModel:
         return scale_rows(found, self.coordinates.signal, self.power, self.calibration)
 
     def log_ratio(self, rows: Floats, nu: Support, de: Support) -> Floats:
-        """Give the plain log-ratio at coordinates of rows (Eq. D6)."""
+        """Return the plain log-ratio at coordinates of rows (Eq. D6)."""
         difference = self.posterior.log_density(rows, nu) - self.posterior.log_density(rows, de)
         return self.calibration.temperature(nu.n, de.n) * difference
 
     def fitted_log_ratios(self, nu: Floats, de: Floats) -> tuple[Floats, Floats]:
-        """Give the log-ratio at the rows of both samples, each left out of its own; shapes (..., n, K)."""
+        """Return the log-ratio at the rows of both samples, each left out of its own; shapes (..., n, K)."""
         supports = Support.of(nu), Support.of(de)
         at_nu = self.log_ratio(nu, supports[0].without_each(nu), supports[1].for_rows())
         at_de = self.log_ratio(de, supports[0].for_rows(), supports[1].without_each(de))
@@ -150,12 +150,12 @@ class DiscriminantModel:
     def fitted_log_ratios_of(
         self, rows: Floats, n_pairs: int, n_nu: int, n_de: int
     ) -> Callable[[Numbers, Numbers], tuple[Floats, Floats]]:
-        """Give a function of the numbers of rows, of shapes (pairs, n), that does the same for pairs of one table."""
+        """Return a function of row numbers, of shapes (pairs, n), that does the same for pairs of one table."""
         n_products = len(rows) ** 2
         few_rows = n_products <= min(_PRODUCTS_PER_ROW * n_pairs * (n_nu + n_de), _MOST_PRODUCTS)
         if len(self.spreads) > 1 or not few_rows or _COORDINATES_PER_ROW * (n_nu + n_de) > rows.shape[1]:
             return lambda nu, de: self.fitted_log_ratios(rows[nu], rows[de])
-        # Few rows in many pairs: their products once, and then coordinates do not matter.
+        # Few rows in many pairs: compute their products once, and then forget the coordinates.
         tables = {n: self.posterior.products(rows, n) for n in {n_nu - 1, n_nu, n_de - 1, n_de}}
         temperature = self.calibration.temperature
 
@@ -168,7 +168,7 @@ class DiscriminantModel:
 
 
 def scale_rows(rows: Floats, source_signal: Floats, power: float, calibration: Calibration) -> Floats:
-    """Bring the scatter of coordinates to one, and divide them by their length to a power (Eq. D8)."""
+    """Scale coordinates to unit variance, and divide them by their length to a power (Eq. D8)."""
     rows = rows / np.sqrt(calibration.noises(source_signal)).astype(rows.dtype)
     if power and rows.shape[-1]:
         length = np.square(rows) @ (1 / (1 + calibration.signals(source_signal)) / rows.shape[-1]).astype(rows.dtype)
@@ -178,7 +178,7 @@ def scale_rows(rows: Floats, source_signal: Floats, power: float, calibration: C
 
 
 def ratio_of_log(log_ratio: NDArray[Any], alpha: float) -> Floats:
-    """Give the relative ratio of a plain log-ratio (Eq. D6)."""
+    """Return the relative ratio of a plain log-ratio (Eq. D6)."""
     return np.asarray(relative_ratio(log_ratio.clip(-_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO), 0.0, alpha))
 
 
@@ -191,10 +191,10 @@ def assemble_model(
 
 
 def find_coordinates(summary: Summary, settings: Settings) -> Coordinates:
-    """Give the discriminant coordinates of a summary."""
+    """Return the discriminant coordinates of a summary."""
     n = max(summary.n_sources, 1)
     centre = summary.mean_sum / n
-    # The covariance of the means is the mean of their outer products less that of the centre.
+    # The covariance of the means is the mean of their outer products less the outer product of the centre.
     factor = np.concatenate([summary.factor, np.sqrt(n) * centre[None]]) / np.sqrt(max(n - 1, 1))
     signs = np.append(summary.signs, -1.0)
     noise = summary.inverse_sizes / n

@@ -1,4 +1,4 @@
-"""What rows become before their moments are taken; the same wherever it is applied."""
+"""The map from rows to features, before moments are computed; the same wherever it is applied."""
 
 import hashlib
 import json
@@ -18,13 +18,13 @@ from fewratio.estimators.learned_file import read_source_columns, write_source_c
 from fewratio.estimators.source_columns import SourceColumns
 from fewratio.lazy import import_home, torch_is_installed
 
-# More have no use, and a file must not make anybody run out of memory.
+# More are useless, and a file must not exhaust anybody's memory.
 _MOST_COMPONENTS = 2**15
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """What rows become before their moments are taken: columns in common units, or random cosines of them (Eq. D1).
+    """The features of rows: columns in common units, or random cosines of them (Eq. D1).
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class FeatureMap:
     seed : int
         Seed of the random features: they are the same wherever they are drawn.
     ranges : ndarray of shape (2, d) or None
-        Lowest and highest values of the columns, to which others are moved; infinite where there is none.
+        Lowest and highest values of the columns, at which others are clipped; infinite if there are none.
     columns : SourceColumns or None
-        What the columns are, if they were fixed together with the features.
+        The columns, if they were fixed together with the features.
     device : str
-        Where features are computed: "cpu", by NumPy, or what torch knows; no part of what the map is.
+        Where to compute features: "cpu", by NumPy, or a device of torch; not part of the map itself.
     """
 
     scaling: ColumnScaling | RankScaling
@@ -64,7 +64,7 @@ class FeatureMap:
 
     @property
     def dtype(self) -> type[np.floating[Any]]:
-        """Kind of numbers that the features are: cosines are in single precision."""
+        """Type of the features: cosines are in single precision."""
         return np.float32 if self.n_components else np.float64
 
     @cached_property
@@ -76,11 +76,11 @@ class FeatureMap:
         return self.place(directions.astype(np.float32)), self.place(phases.astype(np.float32))
 
     def __call__(self, rows: Floats) -> np.ndarray:
-        """Give the features of rows."""
+        """Return the features of rows."""
         return as_numpy(self.on_device(rows))
 
     def on_device(self, rows: Floats) -> Array:
-        """Give the features of rows as an array of NumPy, or a tensor where the device is another."""
+        """Return the features of rows as a NumPy array, or as a tensor on another device."""
         scaled = self.scaling(rows if self.ranges is None else rows.clip(*self.ranges)).astype(self.dtype, copy=False)
         if not self.n_components:
             return self.place(scaled)
@@ -95,7 +95,7 @@ class FeatureMap:
 
     @cached_property
     def _gpu(self) -> Any:
-        """The device of torch, if it is another than the CPU; on that NumPy is as fast."""
+        """The device of torch, unless it is the CPU, where NumPy is as fast."""
         if self.device == "cpu" or (self.device == "auto" and not torch_is_installed()):
             return None
         devices = import_home("fewratio.estimators.networks.network_estimator", f"device={self.device!r}")
@@ -103,16 +103,16 @@ class FeatureMap:
         return None if device.type == "cpu" else device
 
     def blocks(self, rows: Floats) -> Iterator[np.ndarray]:
-        """Give the features of rows a block at a time, so that memory stays bounded."""
+        """Yield the features of rows a block at a time, so that memory stays bounded."""
         return (self(rows[block]) for block in row_blocks(len(rows), self.n_outputs))
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells this map from others: summaries of different maps cannot be added."""
+        """A hash that identifies this map: summaries of different maps cannot be added."""
         return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the map as plain values, for JSON; but for ranks, which are large."""
+        """Return the map as plain values for JSON, without ranks, which are large."""
         units = {} if isinstance(self.scaling, RankScaling) else vars(self.scaling)
         return {
             **{name: np.asarray(values).tolist() for name, values in units.items()},
@@ -127,7 +127,7 @@ class FeatureMap:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], ranks: RankScaling | None = None) -> "FeatureMap":
-        """Give the map that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
+        """Return the map that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
         whole = dict.fromkeys(("n_components", "seed"), (int,))
         check_fields(content, {"width": (int, float), "columns": (dict, type(None)), **whole})
         width = float(content["width"])
@@ -152,12 +152,12 @@ class FeatureMap:
 
 
 def as_numpy(array: Array) -> np.ndarray:
-    """Give an array, or a tensor on any device, as an array of NumPy."""
+    """Return an array, or a tensor on any device, as an array of NumPy."""
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
 def _units(content: Mapping[str, Any]) -> ColumnScaling:
-    """Give the units in a header."""
+    """Return the units in a header."""
     check_fields(content, {"mean": (list,)})
     d = len(content["mean"])
     mean, scale = (_numbers(content, name, (d,)) for name in ("mean", "scale"))
@@ -169,7 +169,7 @@ def _units(content: Mapping[str, Any]) -> ColumnScaling:
 
 
 def _numbers(content: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
-    """Give the numbers in a header as an array."""
+    """Return the numbers in a header as an array."""
     try:
         return np.array(content[name], dtype=np.float64).reshape(shape)
     except (TypeError, ValueError) as error:

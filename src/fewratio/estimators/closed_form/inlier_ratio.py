@@ -29,15 +29,15 @@ from fewratio.progress import track
 # Widths of the kernels, from the first to the last, in units of the root mean square distance of rows; there is
 # no record of how they were chosen.
 _WIDTHS = 1.0, 8.0
-# What is chosen among by cross-validation over the sources: the weight of a dataset's mean, and the regulariser.
+# Candidates for cross-validation over the sources: the weight of a dataset's mean, and the regulariser.
 _CONTEXTS, _REGS = (0.0, 0.5), np.geomspace(1e-4, 10, 11)
 _N_FOLDS, _DEFAULT_REG = 5, 0.1
-# A mean farther away than this, in deviations of the sources' means, is taken to be at this distance.
+# A mean farther away than this, in deviations of the sources' means, counts as this far.
 _FARTHEST = 3.0
 
 # Rows of a dataset, and which of them are normal.
 Marked = tuple[Floats, NDArray[np.bool_]]
-# Values below it are bent upwards rather than cut off at 0, so that the order of outliers is kept.
+# Smaller values are bent upwards rather than clipped at 0, to keep the order of outliers.
 _SMALL = 0.05
 # Arrays of a file with a value for each column.
 _PER_COLUMN = "mean", "scale", "low", "high", "between", "within"
@@ -90,24 +90,24 @@ class RowAndDatasetFeatures:
 
     @cached_property
     def _factor(self) -> float:
-        """What makes the mean variance of a column 1."""
+        """The factor that makes the mean variance of a column 1."""
         return float(1 / np.sqrt((self.within + self.between).mean() or 1.0))
 
     def _scale(self, rows: Floats) -> Floats:
         return np.clip(self.scaling(rows), self.low, self.high)
 
     def excess(self, rows: Floats) -> Floats:
-        """Give by how many units each row is outside of the sources' ranges, summed over the columns."""
+        """Return how many units each row is outside the sources' ranges, summed over the columns."""
         return np.abs(self.scaling(rows) - self._scale(rows)).sum(1)
 
     def dataset(self, rows: Floats) -> Floats:
-        """Give where a dataset's mean is among those of the sources, drawn to their centre where it has few rows."""
+        """Return the place of a dataset's mean among the sources' means, shrunk to their centre if it has few rows."""
         variance = self.between + self.within / len(rows)
         factor = np.divide(np.sqrt(self.between), variance, out=np.zeros_like(variance), where=self.between > 0)
         return np.clip(self._scale(rows).mean(0) * factor, -_FARTHEST, _FARTHEST)
 
     def __call__(self, rows: Floats, dataset: Floats) -> Floats:
-        """Give the features of rows, of shape (n, n_outputs), with what `dataset` gave for all rows together."""
+        """Return the features of rows, of shape (n, n_outputs), given the output of `dataset` for all rows."""
         of_rows, of_means, phases = self._waves
         scaled = self._scale(rows) * self._factor
         cosines = np.cos(scaled @ of_rows + (dataset @ of_means + phases))
@@ -115,13 +115,12 @@ class RowAndDatasetFeatures:
 
 
 class InlierMoments(NamedTuple):
-    """What Eq. 5 needs to know of the sources: means over the rows of a dataset, summed or averaged over datasets.
+    """What Eq. 5 needs from the sources: means over the rows of a dataset, summed or averaged over datasets.
 
     Attributes
     ----------
     squares_nu, squares_de : ndarray of shape (t, t)
-        Mean of phi phi' over the normal rows, and over all rows, of which those that are marked count as much again as
-        all together.
+        Mean of phi phi' over the normal rows, and over all rows, with the marked ones together counted as much as all.
     mean_nu : ndarray of shape (t,)
         Mean of phi over the normal rows.
     """
@@ -132,7 +131,7 @@ class InlierMoments(NamedTuple):
 
     @classmethod
     def of(cls, source: Marked, features: RowAndDatasetFeatures) -> "InlierMoments":
-        """Take the means over one dataset."""
+        """Compute the means over one dataset."""
         rows, is_normal = source
         dataset, blocks = features.dataset(rows), row_blocks(len(rows), features.n_outputs)
         values = ((features(rows[block], dataset), is_normal[block]) for block in blocks)
@@ -140,12 +139,12 @@ class InlierMoments(NamedTuple):
         total = sum(others, first)
         squares_de, n_marked = total.squares_de / total.n_de, total.n_de - total.n_nu
         if n_marked:
-            # A few marked rows among many say most about what outliers are, so they count as much as all rows together.
+            # A few marked rows among many say most about outliers, so together they count as much as all rows.
             squares_de = (squares_de + (total.squares_de - total.squares_nu) / n_marked) / 2
         return cls(total.squares_nu / total.n_nu, squares_de, total.k)
 
     def K(self, alpha: float) -> Floats:
-        """Give K of Eq. 5."""
+        """Return K of Eq. 5."""
         return alpha * self.squares_nu + (1 - alpha) * self.squares_de
 
 
@@ -155,7 +154,7 @@ class InlierModel(NamedTuple):
     Attributes
     ----------
     features : RowAndDatasetFeatures
-        What the ratio is linear in; ``features.context`` was chosen.
+        The ratio is linear in these; ``features.context`` was chosen.
     moments : InlierMoments
         Averages over the sources.
     reg : float
@@ -197,7 +196,7 @@ def _sum(parts: Iterable[InlierMoments]) -> InlierMoments:
 
 
 def _held_out_losses(folds: Sequence[InlierMoments], total: InlierMoments, alpha: float) -> Floats:
-    """Give the squared error (Eq. 8) on sources held out, fold by fold, for each regulariser."""
+    """Return the squared error (Eq. 8) on sources held out, fold by fold, for each regulariser."""
     losses = np.zeros(len(_REGS))
     for fold in folds:
         others = InlierMoments(*map(operator.sub, total, fold))
@@ -212,14 +211,14 @@ def _held_out_losses(folds: Sequence[InlierMoments], total: InlierMoments, alpha
 class InlierRatioEstimator(LearnedEstimator):
     """Ratio of normal rows to all rows, learned from related datasets with marked outliers, in seconds.
 
-    For outlier detection where an outlier is not far from the others, so that only related datasets tell which rows are
-    outliers. The relative density ratio of the sources' normal rows (numerator) to all their rows (denominator, in
-    which the marked rows together count as much as all rows) is fitted to all sources at once, by least squares in
-    random Fourier features of the row and of its dataset's mean: Eq. 5 with moments that are averages over the
-    datasets. `fit` takes the mean of a new dataset, and scales the ratio so that its mean is 1. Outside of the range of
-    the sources' values the ratio falls with the distance from it.
+    Use it for outliers that are not far from other rows, so that only related datasets show which rows are outliers.
+    The relative density ratio of the sources' normal rows (numerator) to all their rows (denominator, in which the
+    marked rows together count as much as all rows) is fitted to all sources at once, by least squares in random Fourier
+    features of the row and of its dataset's mean: Eq. 5 with moments averaged over the datasets. `fit` computes the
+    mean of a new dataset, and scales the ratio so that its mean is 1. Outside the range of the sources' values the
+    ratio falls with the distance from it.
 
-    Any number of rows from 1 on will do, and ``alpha`` may be changed after `pretrain`. The few known normals of a new
+    Any number of rows from 1 on works, and you may change ``alpha`` after `pretrain`. The few known normals of a new
     dataset do not change the weights.
 
     Parameters
@@ -274,8 +273,8 @@ class InlierRatioEstimator(LearnedEstimator):
         Parameters
         ----------
         collection : Collection
-            The source datasets, all with marked outliers; the other rows are the normal ones. Where only normals are
-            known, mark every row that is not known to be normal.
+            The source datasets, all with marked outliers; the other rows are the normal ones. If you only know normals,
+            mark every row that is not known to be normal.
 
         Returns
         -------
@@ -304,7 +303,7 @@ class InlierRatioEstimator(LearnedEstimator):
             **{name: getattr(features, name) for name in _PER_COLUMN[2:]},
             **model.moments._asdict(),
         }
-        # Those of the training, whatever was set since.
+        # The parameters of the training, even if they were changed since.
         parameters = {"n_components": features.n_components, "random_state": features.seed}
         header = make_header(type(self).__name__, self._source_columns, {"alpha": float(self.alpha), **parameters})
         return arrays, header | self._of_sources() | {"context": features.context, "reg": model.reg}
@@ -332,7 +331,7 @@ class InlierRatioEstimator(LearnedEstimator):
         model, alpha = self._learned(), float(self.alpha)
         self._dataset, self._weights = model.features.dataset(np.concatenate([X_nu, X_de])), model.weights(alpha)
         self._mean = 1.0
-        # The mean of a relative ratio over what it is relative to is 1.
+        # The mean of a relative ratio over its denominator mixture is 1.
         self._mean = float(alpha * self._ratio(X_nu).mean() + (1 - alpha) * self._ratio(X_de).mean())
         self.ratio_nu_, self.ratio_de_ = self._ratio(X_nu), self._ratio(X_de)
 
@@ -344,7 +343,7 @@ class InlierRatioEstimator(LearnedEstimator):
 
 
 def _normal(dataset: Dataset) -> NDArray[np.bool_]:
-    """Give which rows of a source are normal."""
+    """Return which rows of a source are normal."""
     if dataset.is_outlier is None:
         raise CollectionError(
             f"Dataset {dataset.name!r} does not say which rows are outliers, and that is what is learned. Give an "

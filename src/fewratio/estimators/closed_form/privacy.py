@@ -1,4 +1,4 @@
-"""Noise that hides single rows in a summary: the Gaussian mechanism, accounted for by a library."""
+"""Noise that hides single rows in a summary: the Gaussian mechanism, with a library for the accounting."""
 
 from dataclasses import replace
 from functools import cache
@@ -13,17 +13,17 @@ from fewratio.estimators.closed_form.summary import Summary
 
 # A row's features are shortened to this multiple of their usual length.
 _LONGEST = 1.05
-# If one row is replaced by another, the sum of unit vectors and that of their outer products change together by at most
-# this: |a - b|^2 + |aa' - bb'|^2 = 4 - 2c - 2c^2 where c = a'b, largest at c = -1/2.
+# If one row is replaced, the sum of unit vectors and the sum of their outer products together change by at most this:
+# |a - b|^2 + |aa' - bb'|^2 = 4 - 2c - 2c^2 where c = a'b, largest at c = -1/2.
 _SENSITIVITY = np.sqrt(4.5)
-# More hides next to nothing, and the accountant takes minutes.
+# A larger epsilon hides almost nothing, and the accountant takes minutes.
 _MOST_EPSILON = 30
 
 
 def private_summary(
     rows: Floats, features: FeatureMap, epsilon: float, delta: float, rng: np.random.Generator
 ) -> Summary:
-    """Sum up one dataset with noise, so that no summary tells much of whether a row was another one.
+    """Summarise one dataset with noise, so that the summary reveals little about any single row.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def private_summary(
     epsilon, delta : float
         The guarantee.
     rng : Generator
-        Draws the noise: whoever can draw it again can take it off.
+        Draws the noise: whoever can reproduce it can remove it.
     """
     if not features.n_components:
         raise ParameterError(
@@ -66,7 +66,7 @@ def private_summary(
 # The accountant takes seconds.
 @cache
 def _noise_multiplier(epsilon: float, delta: float) -> float:
-    """Give the standard deviation of the noise, in units of the sensitivity."""
+    """Return the standard deviation of the noise, in units of the sensitivity."""
     try:
         import dp_accounting
         from dp_accounting.pld import PLDAccountant

@@ -1,4 +1,4 @@
-"""What is fixed before datasets are summed up where they are: columns, ranges, units and features, and no rows."""
+"""What is fixed before sites summarise their datasets: columns, ranges, units and features, but no rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,23 +24,23 @@ from fewratio.estimators.closed_form.privacy import private_summary
 from fewratio.estimators.closed_form.summary import TWO_ROWS, Summary
 from fewratio.estimators.source_columns import SourceColumns
 
-# A column without a range has that of the example, and so many times its length on either side.
+# A column without a range has the range of the example, extended by this share of its length on either side.
 _MARGIN = 0.5
 _MAP = "the map"
 
 
 @dataclass(frozen=True, eq=False)
 class SourceMap(Stored):
-    """What all who sum up a dataset must agree on, so that their summaries can be added: made from one example table.
+    """What all sites must agree on, so that their summaries can be added: made from one example table.
 
     It holds the names and kinds of columns, their ranges and units, and the seed of the features; no rows. Means,
-    deviations, medians, categories and, where no ranges are given, extremes of the example's columns are in it, so the
-    example should be a table that may be shown: public, or made up.
+    deviations, medians, categories and, if no ranges are given, extremes of the example's columns are in it, so the
+    example should not be secret: use public or made-up rows.
 
     Attributes
     ----------
     features : FeatureMap
-        What becomes of rows.
+        The map from rows to features.
 
     See Also
     --------
@@ -94,7 +94,7 @@ class SourceMap(Stored):
         random_state : int
             Seed of the random features.
         **options
-            What to do with columns; see `fewratio.ColumnOptions`.
+            Column options; see `fewratio.ColumnOptions`.
         """
         if not isinstance(scale, str) or scale not in ("columns", "none"):
             found = f"{name_parameter('scale')} is {scale!r}"
@@ -182,7 +182,7 @@ class SourceMap(Stored):
 def _bounds(
     rows: Floats, encoding: Encoding | None, ranges: Mapping[Any, tuple[float, float]], in_one_unit: bool
 ) -> Floats:
-    """Give lowest and highest values of encoded columns: those that are given, or wider ones than the rows have."""
+    """Return lowest and highest values of encoded columns: those that are given, or wider ones than the rows have."""
     low, high = rows.min(0), rows.max(0)
     if in_one_unit:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())

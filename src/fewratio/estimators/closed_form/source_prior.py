@@ -1,4 +1,4 @@
-"""What other collections say of learning from few sources: `source_prior.json`, by benchmarks/source_prior.py."""
+"""What other collections say about learning from few sources: `source_prior.json`, by benchmarks/source_prior.py."""
 
 import json
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class SourcePrior:
     means: Floats
 
     def mixture_loss(self, n_sources: int, size: int, names: Sequence[str]) -> tuple[Floats, Floats]:
-        """Give products and means of some estimators, for the place of a size in `SIZES`."""
+        """Return products and means of some estimators, for the place of a size in `SIZES`."""
         members = [_MEMBERS[name] for name in names]
         at = np.interp(np.log(n_sources), np.log(self.n_sources), np.arange(len(self.n_sources)))
         low, high = int(at), int(np.ceil(at))
@@ -56,7 +56,7 @@ class SourcePrior:
         return products[np.ix_(members, members)], means[members]
 
     def certainty(self, kind: str, n_sources: int) -> float | None:
-        """Give how sure ratios of "columns" or "cosines" were, learned from about as many sources."""
+        """Return how sure ratios of "columns" or "cosines" were, learned from about as many sources."""
         losses = (self.mixture_loss(n_sources, place, [kind]) for place in range(len(SIZES)))
         errors = [float(products[0, 0] / 2 - means[0]) for products, means in losses]
         return measure_certainty(1 / np.sqrt(SIZES), errors, 0.5)

@@ -18,13 +18,13 @@ from fewratio.estimators.closed_form.feature_map import FeatureMap
 # Spreads of datasets are counted on a grid of logarithms, 32 bins per factor of e, from e^-20 to e^20.
 _BINS_PER_UNIT, _LARGEST_LOG = 32, 20
 _N_BINS = 2 * _LARGEST_LOG * _BINS_PER_UNIT + 1
-# So many means are kept as they are, however few features there are.
+# Up to this many means are stored unchanged, however few features there are.
 _MOST_MEANS = 64
 _NUMBERS = ("n_sources", "n_rows", "inverse_sizes", "mean_noise", "epsilon")
 _ROUNDING = 1e-6
 # Relative error of sums of cosines, which are in float32.
 _SINGLE_PRECISION = 1e-4
-# Of noisy covariances, as a share of the mean eigenvalue.
+# Smallest eigenvalue of noisy covariances, as a share of the mean eigenvalue.
 _LEAST_VARIANCE = 1e-4
 # Eigenvalues below this share of the largest are rounding.
 _NEGLIGIBLE = 1e-14
@@ -32,7 +32,7 @@ TWO_ROWS = "at least two rows are needed, and many to hide a single one. Add row
 
 
 def _outer(blocks: Sequence[np.ndarray]) -> np.ndarray:
-    """Give the sum of outer products of the rows of all blocks."""
+    """Return the sum of outer products of the rows of all blocks."""
     rows = np.concatenate(blocks)
     return rows.T @ rows
 
@@ -44,7 +44,7 @@ def _bin(variance: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Summary(Stored):
-    """Sums over one or more source datasets; those of different datasets add up.
+    """Sums over one or more source datasets; sums of different datasets can be added.
 
     ``a + b`` is the summary of the sources of both, ``a - b`` undoes that. No rows are kept, but a summary of very few
     rows nearly is those rows.
@@ -52,7 +52,7 @@ class Summary(Stored):
     Attributes
     ----------
     features : FeatureMap
-        What rows become before they are summed up.
+        The features of rows, which are summed.
     n_sources, n_rows : int
         Numbers of datasets and of their rows.
     inverse_sizes : float
@@ -150,7 +150,7 @@ class Summary(Stored):
             assert origin is not None
             moved /= n
             if n * features.n_outputs > BLOCK_VALUES:
-                # The first block's mean was not yet that of all.
+                # The mean of the first block is not the mean of all rows.
                 scatter -= n * np.outer(moved, moved)
             squares = max(squares - n * float(moved @ moved), 0.0)
             check_finite_result("The spread of a source dataset", squares, (origin + moved) @ (origin + moved))
@@ -168,7 +168,7 @@ class Summary(Stored):
 
     @classmethod
     def make_empty(cls, features: FeatureMap) -> "Summary":
-        """Give the summary of no datasets."""
+        """Return the summary of no datasets."""
         width = features.n_outputs
         empty = np.zeros((0, width)), np.zeros(0), np.zeros((width, width)), np.zeros(_N_BINS, dtype=np.int64)
         return cls(features, 0, 0, 0.0, np.zeros(width), *empty)
@@ -220,7 +220,7 @@ class Summary(Stored):
         return combined._with_means(other.factor, sign * other.signs)
 
     def _with_means(self, factor: Floats, signs: Floats | None = None) -> "Summary":
-        """Give the same with more means."""
+        """Return the same summary with more means."""
         signs = np.ones(len(factor)) if signs is None else signs
         factor, signs = np.concatenate([self.factor, factor]), np.concatenate([self.signs, signs])
         if len(factor) > 2 * max(factor.shape[1], _MOST_MEANS):
@@ -242,7 +242,7 @@ class Summary(Stored):
             "spread_counts": self.spreads[places],
         }
         if self.n_sources > 1 or self.mean_noise:
-            # Of several sources the sum of outer products, not the means that it is made of.
+            # For several sources, the sum of outer products, not the single means.
             arrays["outer"] = ((self.factor.T * self.signs) @ self.factor)[triangle]
         return arrays, {name: getattr(self, name) for name in _NUMBERS} | {"map": self.features.to_dict()}
 
@@ -299,7 +299,7 @@ class Summary(Stored):
         return np.asarray((vectors * values.clip(_LEAST_VARIANCE * np.abs(values).mean())) @ vectors.T)
 
     def spread_quantiles(self, count: int) -> Floats:
-        """Give so many spreads that datasets have, equally probable, in units of their mean."""
+        """Return equally probable spreads of datasets, in units of their mean."""
         counts, grid = self.spreads, np.exp((np.arange(_N_BINS) / _BINS_PER_UNIT) - _LARGEST_LOG)
         if count < 2 or counts.sum() < 2:
             return np.ones(1)
@@ -310,14 +310,14 @@ class Summary(Stored):
 
 
 def _symmetric(triangle: np.ndarray, width: int) -> Floats:
-    """Give the matrix of an upper triangle."""
+    """Return the matrix of an upper triangle."""
     found = np.zeros((width, width))
     found[np.triu_indices(width)] = triangle
     return found + np.triu(found, 1).T
 
 
 def _factorise(outer: Floats) -> tuple[Floats, Floats]:
-    """Give ``factor`` and ``signs`` of a symmetric matrix, as few rows as it needs."""
+    """Return ``factor`` and ``signs`` of a symmetric matrix, as few rows as it needs."""
     values, vectors = np.linalg.eigh(outer)
     kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max(initial=0.0)
     return (vectors * np.sqrt(np.abs(values))).T[kept], np.sign(values[kept])

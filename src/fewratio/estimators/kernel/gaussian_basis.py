@@ -16,18 +16,18 @@ MAX_CENTRES = 300
 
 
 def choose_centres(nu: Floats, de: Floats, centres: str | int, rng: np.random.Generator) -> Floats:
-    """Give the instances that carry a kernel: of the numerator, of both samples, or so many of both."""
+    """Return the instances that carry a kernel: of the numerator, of both samples, or a number of both."""
     at_most = MAX_CENTRES if isinstance(centres, str) else centres
     return pool_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
 
 
 def estimate_median(nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> float:
-    """Give the median distance between the scaled rows of both samples together; where there are many, of some."""
+    """Return the median distance between the scaled rows of both samples together; if there are many, of some."""
     return float(median_distance(scaling(pool_rows(nu, de, MEDIAN_ROWS, rng))))
 
 
 def pool_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) -> Floats:
-    """Give all rows of both samples, or so many drawn from them; for that they must be in the order of `row_order`."""
+    """Return all rows of both samples, or a random selection; for that they must be in the order of `row_order`."""
     n_rows = len(nu) + len(de)
     if n_rows <= at_most:
         return np.concatenate([nu, de])
@@ -69,7 +69,7 @@ class GaussianBasis:
         return moments
 
     def ratios(self, rows: Floats, sigmas: Sequence[float], weights: Floats) -> Floats:
-        """Give max(0, w'phi) at the rows, of shape (n_sigmas, ..., n), for weights of shape (n_sigmas, ..., t)."""
+        """Return max(0, w'phi) at the rows, of shape (n_sigmas, ..., n), for weights of shape (n_sigmas, ..., t)."""
         blocks = [
             np.stack([w @ phi.T for w, phi in zip(weights, features, strict=True)])
             for features in self.blocks(rows, sigmas)

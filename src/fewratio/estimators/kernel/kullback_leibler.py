@@ -161,7 +161,7 @@ def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:
         scale = np.sqrt(w / z)
         scaled = phi * scale / (ratio[:, None] * np.sqrt(n))
         hessian = scaled.T @ scaled + np.diag(1 + reg * scale**2)
-        # Of kernels that are alike the 1 is lost in rounding, which then takes its place; the step is as good.
+        # If kernels are nearly equal, the 1 is lost in rounding, which then replaces it; the step is as good.
         hessian[np.diag_indices(t)] += 10 * np.finfo(np.float64).eps * hessian.trace()
         newton = cho_factor(hessian, lower=True, check_finite=False)
 
@@ -180,5 +180,5 @@ def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:
 
 
 def _longest(value: Floats, change: Floats) -> float:
-    """Give the longest step, at most 1, after which everything is still positive."""
+    """Return the longest step, at most 1, after which everything is still positive."""
     return min(1.0, 0.99 / max((-change / value).max(), 1e-300))

@@ -52,7 +52,7 @@ class RuLSIF(RatioEstimator):
     clip : {"ratio", "weights"}, default="ratio"
         What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)`` (the paper's form).
     cv : "loo" or int, default="loo"
-        What is left out where there is a choice: each pair, or one of so many parts of both samples (at most as many
+        What is left out to choose parameters: each pair, or one of this many parts of both samples (at most as many
         as the smaller sample has instances).
     scale : {"columns", "none"}, default="none"
         Units of the columns: "columns" divides each by its standard deviation over both samples together (a constant
@@ -145,7 +145,7 @@ class RuLSIF(RatioEstimator):
         return self._of_directions(rows, first, second, 2)
 
     def _fits_alone(self, nu: Numbers, de: Numbers) -> bool:
-        """Whether each pair needs a fit of its own."""
+        """Return whether each pair needs a separate fit."""
         return self.centres == "numerator" or self._draws(nu.shape[1] + de.shape[1]) or not len(nu)
 
     def _of_directions(self, rows: Floats, nu: Numbers, de: Numbers, n_directions: int) -> Floats:
@@ -195,7 +195,7 @@ class RuLSIF(RatioEstimator):
                 yield self._kernel(distances_within(scaled), n_rows), shares[None]
 
     def _kernel(self, distances: Floats, n_rows: int) -> Floats:
-        """Give the kernel matrices of so many rows from the distances above the diagonal, of shape (pairs, n)."""
+        """Return the kernel matrices of rows from the distances above the diagonal, of shape (pairs, n)."""
         if isinstance(self.sigma, str):
             width = median_width(distances)[:, None]
         else:
@@ -206,7 +206,7 @@ class RuLSIF(RatioEstimator):
         return phi
 
     def _draws(self, n_rows: int) -> bool:
-        """Whether a fit to so many rows draws some of them: as centres, for the median, or to be left out."""
+        """Return whether a fit to this many rows draws some of them: as centres, for the median, or to leave out."""
         at_most = min(MAX_CENTRES if isinstance(self.centres, str) else self.centres, MEDIAN_ROWS)
         given = isinstance(self.sigma, Real) or (isinstance(self.sigma, str) and self.sigma == "median")
         return n_rows > at_most or not given or not isinstance(self.reg, Real)

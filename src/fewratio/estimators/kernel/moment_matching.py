@@ -97,8 +97,8 @@ class KMM(RatioEstimator):
         m = len(X_de)
         if m > MAX_ROWS:
             raise InputError(
-                f"X_de has {m} rows; KMM solves for one number per row and takes {MAX_ROWS} at most. Pass a "
-                "sample of them, or use RuLSIF, which takes as many as there are."
+                f"X_de has {m} rows; KMM solves for one number per row and accepts at most {MAX_ROWS}. Pass a "
+                "sample of them, or use RuLSIF, which accepts any number."
             )
         check_squares(X_nu, X_de)
         scaling = ColumnScaling.of([X_nu, X_de], self.scale)
@@ -163,7 +163,7 @@ def _quadratic_programme(
 
 
 def _factor(kernel: Floats) -> Floats:
-    """Give L of few columns with kernel = LL', by a pivoted Cholesky factorisation that stops where nothing is left."""
+    """Return L of few columns with kernel = LL', by a pivoted Cholesky factorisation that stops once complete."""
     lower, pivots, rank, _ = dpstrf(kernel, tol=FACTOR_TOLERANCE, lower=1)
     factor = np.empty((len(kernel), rank))
     factor[pivots - 1] = np.tril(lower)[:, :rank]

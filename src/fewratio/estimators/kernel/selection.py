@@ -44,7 +44,7 @@ def candidates(name: str, value: Any) -> Floats:
 
 
 def kernel_widths(sigma: Any, nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> Floats:
-    """Give the widths to choose from: multiples of the median distance ("cv"), the median alone, or those given."""
+    """Return the widths to choose from: multiples of the median distance ("cv"), the median alone, or those given."""
     if not isinstance(sigma, str):
         return candidates("sigma", sigma)
     factors = WIDTH_FACTORS if sigma == "cv" else np.ones(1)
@@ -52,7 +52,7 @@ def kernel_widths(sigma: Any, nu: Floats, de: Floats, scaling: ColumnScaling, rn
 
 
 def nearest(values: Floats, reference: float) -> int:
-    """Give the position of the candidate whose ratio to a reference value is closest to 1."""
+    """Return the position of the candidate whose ratio to a reference value is closest to 1."""
     return int(np.abs(np.log(values) - np.log(reference)).argmin())
 
 

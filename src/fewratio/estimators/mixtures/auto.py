@@ -343,7 +343,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         return self._copy_learned()[shares.index(max(shares))]
 
     def _parts(self, X_nu: Floats, X_de: Floats) -> list[_Part]:
-        """Give what to fit to samples like these."""
+        """Return the estimators to fit to samples like these."""
         size = harmonic_size(len(X_nu), len(X_de))
         if not self.has_sources:
             scale = "columns" if self.scale in ("auto", "ranks") else self.scale
@@ -388,12 +388,12 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
 
 
 def _fade(size: float) -> float:
-    """Give the share of what is made for few rows: 1 up to 50 rows, 0 from 400 on."""
+    """Return the share of what is made for few rows: 1 up to 50 rows, 0 from 400 on."""
     return float(np.clip(np.log(_MANY / size) / np.log(_MANY / _FEW), 0, 1))
 
 
 def _find_sharpness(size: float) -> float:
-    """Give the factor of the network's log-ratio: 2 at one row per sample, 1 from two rows on."""
+    """Return the factor of the network's log-ratio: 2 at one row per sample, 1 from two rows on."""
     return float(np.interp(size, (1, 2), (_SHARPER, 1)))
 
 
@@ -407,7 +407,7 @@ def _others(alpha: float) -> list[str]:
 def _ratios_of_pairs(
     nu: Floats, de: Floats, rows: Floats, name: str, alpha: float, scaling: ColumnScaling | RankScaling
 ) -> Floats:
-    """Give the ratios of many pairs of samples at rows of each, by one of `_others`."""
+    """Return the ratios of many pairs of samples at rows of each, by one of `_others`."""
     if name == "network":
         from fewratio.estimators.networks.universal import UniversalRatioEstimator
 

@@ -43,11 +43,11 @@ class MixtureLoss(NamedTuple):
     means: Floats
 
     def error(self, shares: Floats) -> float:
-        """Give the error of the mean with these shares."""
+        """Return the error of the mean with these shares."""
         return float(shares @ self.products @ shares / 2 - self.means @ shares)
 
     def best_shares(self) -> Floats:
-        """Give the shares, none negative and one together, with the least error."""
+        """Return the shares, none negative and one together, with the least error."""
         root = np.linalg.cholesky(self.products + _RIDGE * np.eye(len(self.means)))
         target = np.linalg.solve(root, self.means)
         shares, _ = nnls(np.vstack([root.T, np.full(len(root), _SUM_WEIGHT)]), np.append(target, _SUM_WEIGHT))
@@ -57,7 +57,7 @@ class MixtureLoss(NamedTuple):
 def choose_shares(
     learned: Sequence[str], folds: Sequence[Fold], others: dict[str, Ratios], alpha: float, n_sources: int
 ) -> tuple[Floats, float | None]:
-    """Give the shares of learned models and of other estimators in the mean of their ratios, and how sure that is.
+    """Return the shares of learned models and of other estimators in the mean of their ratios, and how sure that is.
 
     They minimise the squared error (Eq. 8) on pairs of datasets that were held out, together with the error on pairs of
     other collections with about as many sources, which counts as ten pairs.
@@ -96,7 +96,7 @@ def choose_shares(
 
 
 def pool_losses(losses: Sequence[MixtureLoss]) -> MixtureLoss:
-    """Give the loss on all pairs that some losses were measured on."""
+    """Return the loss on all pairs that some losses were measured on."""
     weights = np.array([loss.n_pairs for loss in losses])
     products, means = (np.average([each[part] for each in losses], axis=0, weights=weights) for part in (1, 2))
     return MixtureLoss(int(weights.sum()), products, means)
@@ -130,12 +130,12 @@ def measure_mixture(
 
 
 def _fit_size(size: int, datasets: Sequence[Floats]) -> int:
-    """Give the size of samples of these datasets: of short ones a third is for each sample and for the query."""
+    """Return the size of samples of these datasets: of short ones a third is for each sample and for the query."""
     return min(size, max(1, int(np.median(list(map(len, datasets)))) // 3)) if datasets else size
 
 
 def _pairs(n_datasets: int, n_pairs: int) -> tuple[Numbers, Numbers]:
-    """Give pairs of different datasets, and one of a dataset with itself."""
+    """Return pairs of different datasets, and one of a dataset with itself."""
     places = np.arange(min(n_pairs, n_datasets * (n_datasets - 1)))
     nu = places % n_datasets
     return np.append(nu, 0), np.append((nu + 1 + places // n_datasets) % n_datasets, 0)

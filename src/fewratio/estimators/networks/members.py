@@ -42,7 +42,7 @@ class Network(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give kind, number of features and history as plain values."""
+        """Return kind, number of features and history as plain values."""
         return {"kind": self.kind, "width": self.model.features.n_outputs, "history": self.history.to_dict()}
 
 
@@ -184,7 +184,7 @@ def build(
 
 
 def _identity(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Give the settings that a training must share with the one that it resumes."""
+    """Return the settings that a training must share with the one that it resumes."""
     kept = {name: parameters[name] for name in ("alpha", "init", "scale")}
     training = clone(parameters["training"]).set_params(max_steps=1)
     groups = parameters["episodes"], as_architecture(parameters["network"]), training
@@ -192,7 +192,7 @@ def _identity(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seed(random_state: int | np.random.Generator | None, number: int) -> int | np.random.Generator | None:
-    """Give each network after the first a seed of its own; a generator gives each other numbers anyway."""
+    """Return a different seed for each network after the first; a generator draws different numbers anyway."""
     if number and isinstance(random_state, Integral):
         return seed_for("network", number, int(random_state))
     return random_state

@@ -259,7 +259,7 @@ def _empty(
 
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Give the parameters that make a model what it is; the others only say how it is trained."""
+    """Return the parameters that make a model what it is; the others only say how it is trained."""
     architecture = as_architecture(parameters["network"]).get_params()
     kept = {name: parameters[name] for name in ("alpha", "init", "scale")}
     return kept | architecture | {"episodes": type(parameters["episodes"]).__name__}
@@ -330,7 +330,7 @@ def pretrain_together(
 
 
 def _common(estimator: MetaRatioEstimator) -> dict[str, Any]:
-    """Give the settings that estimators must share to be trained together."""
+    """Return the settings that estimators must share to be trained together."""
     episodes = clone(estimator.episodes).set_params(n_support=1, n_support_de=1)
     changed = {"episodes": episodes, "network": as_architecture(estimator.network), "random_state": None}
     return estimator.get_params(deep=False) | changed

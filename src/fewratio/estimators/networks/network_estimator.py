@@ -29,7 +29,7 @@ class NetworkEstimator(RatioEstimator):
 
     @abstractmethod
     def _model(self) -> Model:
-        """Give the network, or say why there is none."""
+        """Return the network, or say why there is none."""
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
         model = self._model()
@@ -48,7 +48,7 @@ class NetworkEstimator(RatioEstimator):
 
     @torch.no_grad()
     def _ratios_of_pairs(self, nu: Floats, de: Floats, rows: Floats) -> Floats:
-        """Give the ratios of many pairs of samples, of shape (pair, n, d), at rows of each."""
+        """Return the ratios of many pairs of samples, of shape (pair, n, d), at rows of each."""
         model = self._model()
         row_values = rows.shape[1] * (rows.shape[2] + nu.shape[1] * HIDDEN_VALUES)
         found = []
@@ -63,7 +63,7 @@ class NetworkEstimator(RatioEstimator):
 
     @torch.no_grad()
     def _ratios_at_samples(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
-        """Give the ratios at the rows of both samples of many pairs, as `fit` would for each."""
+        """Return the ratios at the rows of both samples of many pairs, as `fit` would for each."""
         model, n_nu = self._model(), nu.shape[1]
         table, numbers = as_rows(model, rows), torch.from_numpy(np.concatenate([nu, de], axis=1))
         row_values = numbers.shape[1] * (rows.shape[1] + HIDDEN_VALUES)
@@ -76,7 +76,7 @@ class NetworkEstimator(RatioEstimator):
 
 
 def as_rows(model: Model, X: Floats) -> Tensor:
-    """Give rows as what a model takes, where it is."""
+    """Return rows in the form and on the device that a model expects."""
     return torch.from_numpy(X).to(next(model.parameters()).device, model.row_dtype)
 
 

@@ -96,7 +96,7 @@ class Pair:
         return self.rows[..., self.n_nu :, :]
 
     def __getitem__(self, tasks: Any) -> "Pair":
-        """Give some of the tasks of a batch, by an index of the first axis."""
+        """Return some of the tasks of a batch, by an index of the first axis."""
         # Without masks the shares are every task's.
         return Pair.from_joined(
             self.rows[tasks], self.shares if self.shares.dim() == 2 else self.shares[tasks], self.n_nu
@@ -176,7 +176,7 @@ class Episode:
         return cls(support, query, alpha, support_index, rows)
 
     def tasks(self, chosen: slice) -> "Episode":
-        """Give some of the tasks of a batch whose leading axes are (member, task)."""
+        """Return some of the tasks of a batch whose leading axes are (member, task)."""
         support, query = (pair.shares if pair.shares.dim() == 2 else pair.shares[:, chosen] for pair in self)
         alpha = None if self.alpha is None else self.alpha[:, chosen]
         sizes = self.support.n_nu, self.query.n_nu

@@ -167,14 +167,14 @@ def train_jobs(
 
 
 def make_pools(episodes: Episodes, collection: Collection, table: RowTable, seed: int) -> Pools:
-    """Give the rows that numerators and denominators are drawn from; the seed draws the inliers that are known."""
+    """Return the rows that numerators and denominators are drawn from; the seed draws the inliers that are known."""
     if isinstance(episodes, Inliers):
         return inlier_pools(collection, table, np.random.default_rng(seed), episodes.n_inliers)
     return pair_pools(collection, table)
 
 
 def squared_error(kind: str, alpha: float, calibration: float) -> Objective:
-    """Give the loss that a network of this kind is trained with."""
+    """Return the loss that a network of this kind is trained with."""
     if kind != "mlp" and calibration:
         return CalibratedSquaredError(alpha, calibration)
     return RelativeSquaredError(alpha)
@@ -189,7 +189,7 @@ def draw_seeds(random_state: int | np.random.Generator | None) -> Seeds:
 def hold_out(
     collection: Collection, validation: Collection | None, seed: int, needs_two: bool
 ) -> tuple[Collection, Collection]:
-    """Give the datasets to train on and those to validate on, some of the former where none are given.
+    """Return the datasets to train on and those to validate on, some of the former where none are given.
 
     ``needs_two``: whether one validation dataset would have nothing but itself to be compared with.
     """

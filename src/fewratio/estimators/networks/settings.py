@@ -222,7 +222,7 @@ class Training(Parameters):
 
 
 def as_architecture(network: str | Architecture) -> Architecture:
-    """Give the architecture that a name is short for."""
+    """Return the architecture that a name is short for."""
     return Architecture(network) if isinstance(network, str) else network
 
 

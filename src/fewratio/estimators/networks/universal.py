@@ -184,7 +184,7 @@ class UniversalRatioEstimator(NetworkEstimator):
 
     @torch.no_grad()
     def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Give bounds that the true divergence is within with this probability, as `interval` does for the ratio.
+        """Return bounds that contain the true divergence with this probability, as `interval` does for the ratio.
 
         `divergence` is within them too, or below zero where no true divergence is.
         """

@@ -42,13 +42,13 @@ class Intervals(nn.Module):
         self.divergence = mlp([n_told, width, width, len(QUANTILES)], generator)
 
     def of_ratio(self, ratio: AdaptedRatio, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n level 2"]:
-        """Give bounds of the true ratio at new instances, for every level; the estimate is within them."""
+        """Return bounds of the true ratio at new instances, for every level; the estimate is within them."""
         phi = ratio.model.features(ratio.model.scaler(x), ratio.support, ratio.z)
         most = (1 / _alpha(ratio))[..., None, None]
         return _bounds(self.ratio_quantiles(ratio, phi), ratio.combine(phi).unsqueeze(-1), most)
 
     def of_divergence(self, ratio: AdaptedRatio) -> Float[Tensor, "... level 2"]:
-        """Give bounds of the true divergence of each pair, for every level; the estimate is within them.
+        """Return bounds of the true divergence of each pair, for every level; the estimate is within them.
 
         An estimate below zero, where no divergence is, counts as zero.
         """
@@ -70,7 +70,7 @@ class Intervals(nn.Module):
 
 
 def largest_divergence(alpha: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """Give the relative Pearson divergence of two distributions that have nothing in common."""
+    """Return the relative Pearson divergence of two distributions that have nothing in common."""
     return (1 - alpha) / (2 * alpha)
 
 

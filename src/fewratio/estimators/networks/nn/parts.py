@@ -74,7 +74,7 @@ class SetEncoder(nn.Module):
         return 2 * self.latent_dim
 
     def forward(self, support: Pair) -> Float[Tensor, "... z"]:
-        """Give [z_nu, z_de] for each task."""
+        """Return [z_nu, z_de] for each task."""
         encoded = self.instance(support.rows)
         if self.pooling == "mean":
             pooled = support.shares @ encoded
@@ -99,7 +99,7 @@ class NoEncoder(nn.Module):
     n_outputs = 0
 
     def forward(self, support: Pair) -> None:
-        """Give nothing."""
+        """Return nothing."""
         return None
 
 
@@ -145,7 +145,7 @@ class MLPFeatures(nn.Module):
     def forward(
         self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"] | None, index: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
-        """Give the features of instances ``x`` of the task with vectors ``z``."""
+        """Return the features of instances ``x`` of the task with vectors ``z``."""
         h = self.from_x(x)
         if self.from_z is not None:
             h = h.add_(self.from_z(z).unsqueeze(-2))
@@ -175,7 +175,7 @@ class GaussianFeatures(nn.Module):
     def forward(
         self, x: Float[Tensor, "... n d"], support: Pair, z: None, index: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
-        """Give the kernel of instances ``x`` with every centre; of support instances, the numerator's come first."""
+        """Return the kernel of instances ``x`` with every centre; of support instances, the numerator's come first."""
         sigma = median_distance(support.rows, support.shares.sum(-2) > 0) if self.sigma is None else self.sigma
         if self.centres is not None:
             return gaussian_kernel(x, self.centres, sigma)
@@ -250,7 +250,7 @@ class RidgeHead(nn.Module):
         z: Float[Tensor, "... z"] | None = None,
         alpha: Float[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "... t"]:
-        """Give the weights for the support's features; a task's own ``alpha`` comes before the head's."""
+        """Return the weights for the support's features; a task's own ``alpha`` comes before the head's."""
         log_reg = self.log_reg if self.by_latent is None or z is None else self.log_reg + z @ self.by_latent
         common = self.alpha if self.logit_alpha is None else self.logit_alpha.sigmoid()
         relative = common if alpha is None else alpha.unsqueeze(-1)
@@ -274,5 +274,5 @@ class SharedHead(nn.Module):
     def forward(
         self, phi: Float[Tensor, "... n t"], shares: Float[Tensor, "... 2 n"], z: object = None, alpha: object = None
     ) -> Float[Tensor, "... t"]:
-        """Give the learned weights, once per task."""
+        """Return the learned weights, once per task."""
         return self.weights.expand(*phi.shape[:-2], -1)

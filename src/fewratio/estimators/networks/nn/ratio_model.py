@@ -115,7 +115,7 @@ class RatioModel(nn.Module):
         return self._solve(support, z, phi_support, alpha).combine(phi_query)
 
     def _describe(self, support: Pair, alpha: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """Give what is known of the support, with each task's alpha where the model must be told, and that alpha."""
+        """Return what is known about the support, with each task's alpha if the model needs it, and that alpha."""
         z: Tensor | None = self.encoder(support)
         if not self.tell_alpha:
             return z, alpha
@@ -196,7 +196,7 @@ class AdaptedRatio:
     def __call__(
         self, x: Float[Tensor, "... n d"], support_index: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "... n"]:
-        """Give the ratios (Eq. 6) of instances: one set of instances per task, or one set for all tasks.
+        """Return the ratios (Eq. 6) of instances: one set of instances per task, or one set for all tasks.
 
         ``support_index`` says which of the support's rows each instance is, -1 for none; by default none is.
         """
@@ -208,11 +208,11 @@ class AdaptedRatio:
         return self.combine(self.model.features(x, self.support, self.z, support_index))
 
     def at_support(self) -> Float[Tensor, "... n"]:
-        """Give the ratios at the support's instances, each left out of its own features."""
+        """Return the ratios at the support's instances, each left out of its own features."""
         return self.combine(self.phi)
 
     def combine(self, phi: Float[Tensor, "... n t"]) -> Float[Tensor, "... n"]:
-        """Give the ratios of instances whose features are known."""
+        """Return the ratios of instances whose features are known."""
         ratio = (phi @ self.weights.unsqueeze(-1)).squeeze(-1)
         if self.model.clip == "range":
             if isinstance(self.alpha, Tensor):
@@ -257,11 +257,11 @@ class MeanRatio:
     def __call__(
         self, x: Float[Tensor, "... n d"], support_index: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "... n"]:
-        """Give the ratios of instances, as `AdaptedRatio` does."""
+        """Return the ratios of instances, as `AdaptedRatio` does."""
         return torch.stack([ratio(x, support_index) for ratio in self.ratios]).mean(0)
 
     def at_support(self) -> Float[Tensor, "... n"]:
-        """Give the ratios at the support's instances, each left out of its own features."""
+        """Return the ratios at the support's instances, each left out of its own features."""
         return torch.stack([ratio.at_support() for ratio in self.ratios]).mean(0)
 
 

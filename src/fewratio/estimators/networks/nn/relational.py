@@ -62,7 +62,7 @@ class Space(nn.Module):
         self.blocks = tuple(size for size in (n_features if raw else 0, n_learned) if size)
 
     def forward(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n e"]:
-        """Give the coordinates of instances in all spaces, side by side."""
+        """Return the coordinates of instances in all spaces, side by side."""
         if self.map is None:
             return x
         return torch.cat([x, self.map(x)], dim=-1) if self.raw else self.map(x)
@@ -207,7 +207,7 @@ class RelationalEncoder(nn.Module):
         self.set = mlp([2 * width + 2 + n_blocks * (2 if absolute else 1), width, latent_dim], generator)
 
     def forward(self, support: Pair) -> Float[Tensor, "... z"]:
-        """Give the vector of each task."""
+        """Return the vector of each task."""
         scale, histogram = support_distances(support, self.blocks)
         instance = self.instance(histogram).relu()
         pooled = (support.shares @ instance).flatten(-2)
@@ -259,7 +259,7 @@ class RelationalFeatures(nn.Module):
     def forward(
         self, x: Float[Tensor, "... n d"], support: Pair, z: Float[Tensor, "... z"], index: Tensor | None = None
     ) -> Float[Tensor, "... n t"]:
-        """Give the features of instances ``x``; ``index`` says which of the support's rows they are, -1 for none."""
+        """Return the features of instances ``x``; ``index`` says which of the support's rows they are, -1 for none."""
         scale, histogram = support_distances(support, self.blocks)
         context = self.context(histogram).unsqueeze(-3)
         index = torch.full((x.shape[-2],), -1, device=x.device) if index is None else index

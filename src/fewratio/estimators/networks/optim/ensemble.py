@@ -64,7 +64,7 @@ class Ensemble:
         return [p for name, p in trained if name in matrices], [p for name, p in trained if name not in matrices]
 
     def transpose(self, tensor: Tensor) -> Tensor:
-        """Give what is trained, or is as large, as the models have it, or back: stacked matrices are transposed."""
+        """Return what is trained, or is as large, as the models have it, or back: stacked matrices are transposed."""
         return tensor.mT if self.size > 1 and tensor.dim() == 3 else tensor
 
     @property
@@ -73,11 +73,11 @@ class Ensemble:
         return self._named if self._average is None else self._average
 
     def __call__(self, episode: Episode) -> Float[Tensor, "member task n"]:
-        """Give the query ratios of every member on its own episodes; leading axes (member, task)."""
+        """Return the query ratios of every member on its own episodes; leading axes (member, task)."""
         return self.models[0](episode) if self.size == 1 else self._stack(self._named, episode)
 
     def evaluate(self, episode: Episode) -> Float[Tensor, "member task n"]:
-        """Give the query ratios by the weights that would be kept."""
+        """Return the query ratios by the weights that would be kept."""
         if self.size == 1:
             return functional_call(self.models[0], self._candidate, (episode,))
         return self._stack(self._candidate, episode)
@@ -126,7 +126,7 @@ class Ensemble:
                 model.get_parameter(name).copy_(value)
 
     def state(self) -> dict[str, Tensor]:
-        """Give the weights now and the best so far, by name, for a checkpoint."""
+        """Return the weights now and the best so far, by name, for a checkpoint."""
         parts = {"now": self._named, "best": dict(zip(self._named, self._best, strict=True))}
         if self._average is not None:
             parts["average"] = self._average

@@ -29,7 +29,7 @@ class ValidationEpisodes(Protocol):
         """Which two datasets each task is of, shape (member, task, 2); None for tasks that share nothing."""
 
     def batches(self) -> Iterable[Episode]:
-        """Give the episodes, the same every time."""
+        """Return the episodes, the same every time."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ class TrainingRun:
         self.loss_sum.zero_()
 
     def _validation_losses(self, episode: Episode) -> Tensor:
-        """Give the loss of each task; 0 for those of other processes."""
+        """Return the loss of each task; 0 for those of other processes."""
         part = self.processes.part
         losses = torch.zeros(episode.rows.shape[:2], dtype=torch.float64, device=episode.rows.device)
         if losses[:, part].numel():

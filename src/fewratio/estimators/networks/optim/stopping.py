@@ -39,7 +39,7 @@ class History:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the record as plain values."""
+        """Return the record as plain values."""
         return asdict(self)
 
 
@@ -100,7 +100,7 @@ class EarlyStopping:
 def standard_error(
     losses: Float[Tensor, "member task"], tasks: Int[Tensor, "member task 2"] | None
 ) -> Float[Tensor, " member"]:
-    """Give the standard error of the mean loss, over the choice of the datasets that the tasks are of.
+    """Return the standard error of the mean loss, over the choice of the datasets that the tasks are of.
 
     Tasks that share a dataset are not independent, so it is the jackknife's: how far the mean moves when all tasks of
     one dataset are left out. Without ``tasks`` each task counts as independent. NaN where there is one dataset only.

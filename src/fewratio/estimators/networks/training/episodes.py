@@ -283,7 +283,7 @@ class EvaluationEpisodes:
         self._support_index = index.to(rows.device)
 
     def batches(self) -> Iterator[Episode]:
-        """Give the episodes, a batch of tasks at a time; leading axes (member, task)."""
+        """Yield the episodes, a batch of tasks at a time; leading axes (member, task)."""
         for first in range(0, self.tasks.shape[1], self._tasks_per_batch):
             part = slice(first, first + self._tasks_per_batch)
             support, query = (shares if shares.dim() == 2 else shares[:, part] for shares in self._shares)

@@ -25,7 +25,7 @@ def fold(key: Int[Tensor, "..."], data: int | Int[Tensor, "..."]) -> Int[Tensor,
 
 
 def salt(data: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
-    """Give what makes `fold` of a number; worth keeping where the same numbers come at every step."""
+    """Return what makes `fold` of a number; worth keeping where the same numbers come at every step."""
     return _mix(data * _GOLDEN + _GOLDEN)
 
 
@@ -35,7 +35,7 @@ def fold_salt(key: Int[Tensor, "..."], salt: Int[Tensor, "..."]) -> Int[Tensor, 
 
 
 def uniform(key: Int[Tensor, "..."], n: int) -> Float[Tensor, "... n"]:
-    """Give n numbers in [0, 1) for each key, float32."""
+    """Return n numbers in [0, 1) for each key, float32."""
     return _shift(_bits(key, n), 40).to(torch.float32) * 2.0**-24
 
 
@@ -44,7 +44,7 @@ RANKS_BELOW = 2**30
 
 
 def ranks(key: Int[Tensor, "..."], n: int) -> Int[Tensor, "... n"]:
-    """Give n distinct ranks in random order for each key, int32; n is at most 1024.
+    """Return n distinct ranks in random order for each key, int32; n is at most 1024.
 
     The position fills the low bits, so that no tie is left for a sorting algorithm to break in its own way.
     """

@@ -56,7 +56,7 @@ class RowTable:
         self.rows: Tensor = torch.cat([torch.tensor(dataset.X, dtype=dtype) for dataset in unique]).to(device)
 
     def numbers(self, dataset: Dataset) -> np.ndarray:
-        """Give the row numbers of a dataset."""
+        """Return the row numbers of a dataset."""
         return self._numbers[dataset]
 
 
