@@ -190,7 +190,7 @@ def measurements(records: Iterable[Record], method: Method, problem: Problem) ->
 
 
 def needed_metrics(experiment: Experiment, method: Method, problem: Problem) -> set[tuple[str, str]]:
-    """Give the roles and metrics that a method's records must have for an experiment's table."""
+    """Return the roles and metrics that a method's records must have for an experiment's table."""
     shown = {panel.metric for panel in experiment.panels if problem in panel.problems}
     # The same records may stand in rows that are selected by other criteria.
     rows = [row for _, row in experiment.rows if row.name == method.name]
@@ -199,7 +199,7 @@ def needed_metrics(experiment: Experiment, method: Method, problem: Problem) -> 
 
 
 def _criterion(method: Method, metric: str, selection: str) -> str:
-    """Give the metric that a rule of selection goes by."""
+    """Return the metric that a rule of selection goes by."""
     # The regret to the truth is nothing that a selection could know.
     if metric == "regret":
         return "squared_error"
@@ -207,7 +207,7 @@ def _criterion(method: Method, metric: str, selection: str) -> str:
 
 
 def _select(found: Measurements, metric: str, selection: str, criterion: str) -> dict[int, dict[int, float]]:
-    """Give the values on the targets, by size and split, of the settings that a rule selects."""
+    """Return the values on the targets, by size and split, of the settings that a rule selects."""
     by_split = selection == "validation"
     values_by: dict[tuple[str, int, int | None], list[float]] = {}
     for (setting, role, name, size, split), record in found.items():
@@ -245,7 +245,7 @@ def _columns(selected: Sequence[dict[int, dict[int, float]]]) -> dict[str, list[
 def _find_published(
     experiment: str, panel: Panel, method: str | None, values: Mapping[str, object]
 ) -> dict[str, float]:
-    """Give the paper's numbers for the columns that we have; its average only if ours is over the same sizes."""
+    """Return the paper's numbers for the columns that we have; its average only if ours is over the same sizes."""
     found = {
         size: value
         for (table, data, size, name, metric), value in published_numbers().items()

@@ -188,5 +188,5 @@ def _check_records(folder: Path) -> None:
 
 
 def _folder(args: argparse.Namespace) -> Path:
-    """Give the folder of records: those of quick runs are kept apart."""
+    """Return the folder of records: those of quick runs are kept apart."""
     return args.results or (Path("results/quick") if args.quick else Path("results"))

@@ -50,7 +50,7 @@ class Evaluation(Protocol):
         """The tasks; one leading axis."""
 
     def metrics(self, judgement: Judgement) -> dict[str, float]:
-        """Give the numbers that this judgement allows."""
+        """Return the numbers that this judgement allows."""
 
 
 def judge_ratio(ratio: AdaptedRatio | MeanRatio, episode: Episode, alpha: float) -> Judgement:
@@ -106,7 +106,7 @@ class PairEvaluation:
         self.moments = None if moments is None else moments[self.tasks].reshape(-1, 4)
 
     def metrics(self, judgement: Judgement) -> dict[str, float]:
-        """Give the numbers that this judgement allows."""
+        """Return the numbers that this judgement allows."""
         numbers = {}
         if judgement.alpha is not None and judgement.query is not None:
             numbers["squared_error"] = _mean_squared_error(judgement.query, self.episode, judgement.alpha)
@@ -121,7 +121,7 @@ class PairEvaluation:
         return numbers
 
     def true_ratio(self, alpha: float) -> Tensor:
-        """Give the true relative ratio at the query rows of Gaussians."""
+        """Return the true relative ratio at the query rows of Gaussians."""
         rows = self.episode.query.rows.double()
         nu_mean, nu_std, de_mean, de_std = torch.as_tensor(self.moments, device=rows.device)[..., None, None].unbind(1)
         return gaussian_relative_ratio(rows, nu_mean, nu_std, de_mean, de_std, alpha)
@@ -172,7 +172,7 @@ class OutlierEvaluation:
         self.episode = Episode(support, query, support_index=torch.cat([first, again]))
 
     def metrics(self, judgement: Judgement) -> dict[str, float]:
-        """Give the numbers that this judgement allows."""
+        """Return the numbers that this judgement allows."""
         numbers: dict[str, float] = {}
         if judgement.query is None:
             return numbers

@@ -109,7 +109,7 @@ class _GriddedProblem(SyntheticProblem):
     """The same problem, asked for the ratio of its pairs along a grid too."""
 
     def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> PairEvaluation:
-        """Give the pairs with the grid at the end of their query, where it has no share in any mean."""
+        """Return the pairs with the grid at the end of their query, where it has no share in any mean."""
         evaluation = super().evaluation(split, role, n_support, device)
         (support, query), moments = evaluation.episode, np.asarray(evaluation.moments)
         grid = torch.tensor(np.stack(list(map(ratio_grid, moments))), dtype=torch.float32)[..., None]

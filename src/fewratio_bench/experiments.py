@@ -17,12 +17,12 @@ Row = TypeVar("Row", bound=Learned | OneClass | TargetTrained)
 
 
 def _variant(method: Row, name: str, **changes: Any) -> Row:
-    """Give a method of the paper that is another one but for some parts."""
+    """Return a method of the paper that is another one but for some parts."""
     return replace(method, name=name, published=name, **changes)
 
 
 def to_the_end(method: Row) -> Row:
-    """Give a method that takes steps on a target after all of them."""
+    """Return a method that takes steps on a target after all of them."""
     return replace(method, steps=method.steps[-1:])
 
 
@@ -176,7 +176,7 @@ class Experiment:
         return self.shown or tuple((method.name, method) for method in self.methods)
 
     def quick(self) -> "Experiment":
-        """Give the same with small grids and short trainings."""
+        """Return the same with small grids and short trainings."""
         shown = tuple((name, method.quick()) for name, method in self.shown)
         methods = tuple(method.quick() for method in self.methods)
         note = f"A quick run, with small grids and short trainings: no numbers to set beside the paper's. {self.note}"
@@ -207,7 +207,7 @@ _STEPPING: tuple[TargetTrained | OneClass | Learned, ...] = (
 
 
 def _rows(*methods: Method) -> tuple[tuple[str, Method], ...]:
-    """Give the rows of these methods; below them, what takes steps on a target with their number selected."""
+    """Return the rows of these methods; below them, what takes steps on a target with their number selected."""
     stepping = [method for method in _STEPPING if method in methods]
     rows: dict[str, Method] = {method.name: method for method in methods}
     rows |= {method.name: to_the_end(method) for method in stepping}

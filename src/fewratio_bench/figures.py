@@ -135,7 +135,7 @@ def _panels(n_panels: int, n_columns: int, size: tuple[float, float] = (4, 3.4))
 
 
 def _best_by_steps(records: Iterable[Record]) -> dict[int, list[float]]:
-    """Give the means over all sizes of every split, by number of steps, of the setting that is best at each."""
+    """Return the means over all sizes of every split, by number of steps, of the setting that is best at each."""
     found: dict[int, dict[str, dict[int, list[float]]]] = {}
     for record in records:
         setting = json.dumps(record.parameters | {"n_steps": None}, sort_keys=True)

@@ -76,7 +76,7 @@ class PriorPairs:
         return torch.cat([self.rows, self.log_ratio.unsqueeze(-1)], dim=-1).flatten(0, 2)
 
     def with_truth(self) -> list[int]:
-        """Give the numbers of the pairs whose true ratio is known everywhere."""
+        """Return the numbers of the pairs whose true ratio is known everywhere."""
         return (~self.log_ratio.isnan().flatten(1).any(1)).nonzero().flatten().tolist()
 
     def pools(self, chosen: Sequence[int] | None = None) -> Pools:
@@ -152,7 +152,7 @@ class _Draw:
         return self.generator.device
 
     def pairs(self) -> tuple[Tensor, Tensor]:
-        """Give rows and true log-ratios."""
+        """Return rows and true log-ratios."""
         centres, scales = self._components()
         weights = self._weights()
         heavy = 2 + (self._uniform() * (_FREEDOM - 1)).floor()

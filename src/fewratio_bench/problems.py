@@ -57,10 +57,10 @@ class Problem(ABC):
 
     @abstractmethod
     def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
-        """Give what a method is judged on; a pure function of split, role and size."""
+        """Return what a method is judged on; a pure function of split, role and size."""
 
     def support_seed(self, split: Split, role: str, n_support: int) -> int:
-        """Give the seed of the supports: never the method's, since tests are paired."""
+        """Return the seed of the supports: never the method's, since tests are paired."""
         return seed_for(self.name, self.data, split.number, role, n_support, "supports")
 
 
@@ -68,7 +68,7 @@ class PairProblem(Problem):
     """Relative density ratios, and comparison, of all ordered pairs of the target datasets."""
 
     def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
-        """Give all ordered pairs of the datasets of a role."""
+        """Return all ordered pairs of the datasets of a role."""
         return PairEvaluation(getattr(split, role), n_support, self.support_seed(split, role, n_support), device)
 
 
@@ -91,14 +91,14 @@ class SyntheticProblem(Problem):
         return Split(source, validation, target, number)
 
     def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> PairEvaluation:
-        """Give all ordered pairs, with the true ratio at every instance."""
+        """Return all ordered pairs, with the true ratio at every instance."""
         seed = seed_for(self.name, self.data, split.number, role, "supports")
         family = self.family(split.number, role)
         moments = np.stack([family.means, family.stds], axis=-1)
         return PairEvaluation(getattr(split, role), n_support, seed, device, moments)
 
     def family(self, number: int, role: str) -> GaussianFamily:
-        """Give the datasets of a role in a split, with the truth behind them."""
+        """Return the datasets of a role in a split, with the truth behind them."""
         n_datasets = {"source": self.n_source, "validation": self.n_validation, "target": self.n_target}[role]
         return gaussian_family(n_datasets, self.n_instances, seed_for(self.name, self.data, number, role), name=role)
 
@@ -114,7 +114,7 @@ class TableProblem(PairProblem):
     name: str = "table"
 
     def split(self, number: int) -> Split:
-        """Give the classes: there is nothing to deal out, but the supports of another split are others."""
+        """Return the classes: there is nothing to deal out, but the supports of another split are others."""
         classes = class_collection(self.source)
         return Split(classes, classes, classes, number)
 
@@ -129,7 +129,7 @@ class OutlierProblem(Problem):
     patience: int | None = 30
 
     def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> Evaluation:
-        """Give the datasets of a role, each with some normals and all its unlabelled instances."""
+        """Return the datasets of a role, each with some normals and all its unlabelled instances."""
         # In a target all but the normal support are unlabelled.
         known = n_support if role == "target" or split.n_normals is None else split.n_normals
         seed = self.support_seed(split, role, n_support)
@@ -154,7 +154,7 @@ class Trial:
         return _evaluations(self)
 
     def seed(self, *role: str | int) -> int:
-        """Give a seed for a method's own randomness."""
+        """Return a seed for a method's own randomness."""
         return seed_for(self.problem.name, self.problem.data, self.split.number, self.n_support, *role)
 
 

@@ -182,7 +182,7 @@ def _is_json(text: str | bytes) -> bool:
 
 
 def circumstances(device: "torch.device | None" = None) -> dict[str, str]:
-    """Give commit and device, by default the processor, as records hold them."""
+    """Return commit and device, by default the processor, as records hold them."""
     name = "cpu"
     if device is not None and device.type == "cuda":
         import torch

@@ -124,5 +124,5 @@ def _latex(text: str) -> str:
 
 
 def _label(text: str) -> str:
-    """Give a text as a label may have it."""
+    """Return a text as a label may have it."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -27,7 +27,7 @@ QUICK_SPLITS = 2
 
 
 def record_file(folder: Path, problem: Problem) -> RecordFile:
-    """Give the file that a problem's records are in: experiments with methods in common share them."""
+    """Return the file that a problem's records are in: experiments with methods in common share them."""
     return RecordFile(folder / problem.data.lower() / "records.jsonl")
 
 
@@ -126,7 +126,7 @@ def _measure_into(file: RecordFile, method: Method, trials: Sequence[Trial], ben
 
 
 def _select_named(things: Sequence[Named], attribute: str, names: Sequence[str]) -> list[Named]:
-    """Give the things of these names, or all if there are none."""
+    """Return the things of these names, or all if there are none."""
     known = {getattr(thing, attribute).lower(): getattr(thing, attribute) for thing in things}
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
@@ -160,7 +160,7 @@ def measure(method: Method, trials: Sequence[Trial], bench: Bench) -> Iterator[t
 def _find_measured(
     method: Method, problem: Problem, file: RecordFile, needed: set[tuple[str, str]]
 ) -> set[tuple[int, int]]:
-    """Give the splits and sizes that a method has all needed records of, at its present settings."""
+    """Return the splits and sizes that a method has all needed records of, at its present settings."""
     found: dict[tuple[int, int], set[tuple[str, str, str]]] = {}
     for setting, role, metric, size, split in measurements(file.read(), method, problem):
         if (role, metric) in needed:

@@ -153,7 +153,7 @@ def _number(result: PanelResult, row: Row, column: str) -> TableCell:
 
 
 def _comparison(result: PanelResult, row: Row) -> list[TableCell]:
-    """Give the paper's number for the last column (the average, or the only size) and the difference from it."""
+    """Return the paper's number for the last column (the average, or the only size) and the difference from it."""
     published, values = row.published.get(result.columns[-1]), row.values.get(result.columns[-1])
     if published is None:
         return [TableCell("-"), TableCell("-")]
@@ -240,7 +240,7 @@ def _cost_table(experiment: Experiment, records: Records, folder: Path) -> Table
 
 
 def _cost_row(data: str, label: str, seconds: Sequence[float], sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Give what something takes, in some splits."""
+    """Return what something takes, in some splits."""
     devices, commits = (", ".join(sorted({source[name] for source in sources})) for name in ("device", "commit"))
     threads = {source["threads"] for source in sources if "threads" in source}
     return {
@@ -268,7 +268,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _published_cost(data: str, label: str) -> float | None:
-    """Give the paper's seconds; of a method that learns, for both parts if the label names neither."""
+    """Return the paper's seconds; of a method that learns, for both parts if the label names neither."""
     parts = (label, f"{label} (train)", f"{label} (test)")
     keys = (("computation-cost", data, str(_N_SUPPORT), part, "seconds") for part in parts)
     found = [published_numbers()[key] for key in keys if key in published_numbers()]

@@ -215,7 +215,7 @@ class _Fixed:
         self._draw = draw
 
     def batches(self) -> Iterable[Episode]:
-        """Give the episodes."""
+        """Return the episodes."""
         return (self._draw(torch.tensor(step, device=self._draw.device)) for step in range(_VALIDATION_STEPS))
 
 
@@ -228,11 +228,11 @@ class InformedSquaredError:
     """
 
     def __call__(self, ratio: Tensor, shares: Tensor) -> Tensor:
-        """Give the loss for each task at alpha = 0.5, from the instances alone."""
+        """Return the loss for each task at alpha = 0.5, from the instances alone."""
         return RelativeSquaredError(0.5)(ratio, shares)
 
     def on(self, ratio: Tensor, episode: Episode) -> Tensor:
-        """Give the loss for tasks that each have an alpha."""
+        """Return the loss for tasks that each have an alpha."""
         assert episode.alpha is not None
         share_nu, mixture = shares_of_expectations(episode.query.shares, episode.alpha)
         truth = true_ratio(episode.query.rows[..., -1], episode.alpha)
@@ -243,7 +243,7 @@ class InformedSquaredError:
 def true_divergence(
     truth: Float[Tensor, "... n"], shares: Float[Tensor, "... 2 n"], alpha: Float[Tensor, "..."]
 ) -> Float[Tensor, "..."]:
-    """Give the relative Pearson divergence of each task from true ratios: half the mixture's mean of (r - 1)^2.
+    """Return the relative Pearson divergence of each task from true ratios: half the mixture's mean of (r - 1)^2.
 
     Of all forms that are equal in expectation this one is never negative, and has the least noise where the two
     distributions are nearly equal.
@@ -253,7 +253,7 @@ def true_divergence(
 
 
 def mean_loss(value: Float[Tensor, "... n"], shares: Tensor) -> Float[Tensor, "..."]:
-    """Give each task's loss: the mean of what a model of losses gives."""
+    """Return each task's loss: the mean of what a model of losses gives."""
     return value.mean(-1)
 
 
@@ -281,7 +281,7 @@ class IntervalLoss(nn.Module):
         self.register_buffer("levels", torch.tensor(QUANTILES), persistent=False)
 
     def forward(self, episode: Episode) -> Tensor:
-        """Give the loss of ratio and divergence, the latter once per row."""
+        """Return the loss of ratio and divergence, the latter once per row."""
         support, query, alpha = episode.support, episode.query, episode.alpha
         assert alpha is not None
         rows = torch.cat([query.nu[..., -self.n_rows :, :], query.de[..., -self.n_rows :, :]], dim=-2)

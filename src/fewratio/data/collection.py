@@ -60,7 +60,7 @@ class Collection:
     ----------
     name : str
     datasets : iterable of Dataset
-        At least one, all with the same number of features, each with a name of its own.
+        At least one, all with the same number of features and with different names.
     feature_names : sequence of str or None
     encoding : Encoding or None
         How the columns of the original tables became numbers; None if they were numbers. A model that learns from the
@@ -458,7 +458,7 @@ def _order_by_name(values: Any, names: Sequence[object], argument: str) -> Any:
 
 
 def _fill_values(values: Iterable[Any] | None, default: Sequence[Any], argument: str) -> list[Any]:
-    """Return as many values as there are datasets, the default ones if there are none."""
+    """Return one value per dataset, the defaults if there are none."""
     result = _as_list(default if values is None else values, argument, "one per dataset")
     if len(result) != len(default):
         found = f"{argument} has length {len(result)} but there are {write_count(len(default), 'dataset')}"

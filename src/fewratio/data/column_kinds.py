@@ -263,7 +263,7 @@ def _encode_texts(column: pa.ChunkedArray) -> dict[str, Any]:
 
 
 def is_wide(column: pa.ChunkedArray) -> bool:
-    """Whether a column has whole numbers that a float may not tell from their neighbours."""
+    """Return whether a column has whole numbers that a float may not tell from their neighbours."""
     if not pa.types.is_integer(column.type) or column.type.bit_width < 64:
         return False
     return any(abs(end or 0) > EXACT for end in pa.compute.min_max(column).as_py().values())
@@ -293,17 +293,17 @@ def check_exact(columns: Sequence[ColumnValues]) -> None:
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Whether a type of pyarrow is one of numbers."""
+    """Return whether a type of pyarrow is one of numbers."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
 def is_missing(value: object) -> bool:
-    """Whether a Python object marks a missing value."""
+    """Return whether a Python object marks a missing value."""
     return type(value).__name__ in _MISSING_TYPES or (isinstance(value, float) and value != value)
 
 
 def is_number(text: str) -> bool:
-    """Whether a text reads as a number."""
+    """Return whether a text reads as a number."""
     return _read_number(text) is not None
 
 
@@ -477,7 +477,7 @@ def warn_of_booleans(columns: Sequence[ColumnValues]) -> None:
 
 
 def are_codes(columns: Sequence[ColumnValues]) -> bool:
-    """Whether digits with leading zeros in one table make the digits of all tables codes; warn if so."""
+    """Return whether digits with leading zeros in one table make the digits of all tables codes; warn if so."""
     padded = [values for values in columns if values.kind == TEXT and values.is_padded]
     if not padded or not all(map(_are_digits, columns)):
         return False

@@ -48,7 +48,7 @@ from fewratio.errors import CollectionError, ParameterError, name_parameter
 ID, NAMES_DATASET, EMPTY, DROPPED, NOT_IN_ALL = "id", "names the dataset", "no values", "dropped", "not in all tables"
 # Why dates are left out: they say that one table came after the other, or when a row was recorded.
 ORDERS, DATED = "shows which table came first", "date of a row"
-# A category has a column of its own if it has two rows and this share of all rows, and is among the most frequent ones.
+# A category has its own column if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
 # Numbers that need more decimals, or are larger, are written with an exponent where they have one.
 _MOST_DECIMALS, _LARGE = 6, 1e15
@@ -204,7 +204,7 @@ class Column:
         Why the column is not used, if it is not: "id", "names the dataset", "shows which table came first", "date of a
         row", "no values", "dropped", "not in all tables" or the type of its values.
     categories : tuple of str
-        The categories that have a column of their own, sorted.
+        The categories with their own column, sorted.
     pools_others : bool
         Whether all other categories have a column together.
     median : float or None
@@ -240,7 +240,7 @@ class Column:
         Returns
         -------
         list of str
-            The categories that are new, where all that there were have a column of their own.
+            The new categories, if all known ones have their own column.
         """
         unknown: list[str] = []
         if self.kind != CATEGORY:
@@ -393,7 +393,7 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
 def _decide_category(
     label: str, coded: Sequence[ColumnValues], may_be_id: bool, parts: Sequence[NDArray[np.intp]] | None
 ) -> Column:
-    """Decide what becomes of a column of categories: which have a column of their own, and whether others have one."""
+    """Decide how to encode a column of categories: which have their own column, and whether the others share one."""
     count = Counter[str]()
     for values in coded:
         numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
@@ -424,12 +424,12 @@ def _decide_category(
 
 
 def are_different(codes: NDArray[Any]) -> bool:
-    """Whether every row of a table has another text or number."""
+    """Return whether every row of a table has another text or number."""
     return len(np.unique(codes)) == len(codes)
 
 
 def _count_again(numbers: NDArray[np.float64]) -> bool:
-    """Whether whole numbers count the rows of several tables that were joined, each from its first row on."""
+    """Return whether whole numbers count the rows of several tables that were joined, each from its first row on."""
     values, counts = np.unique(numbers, return_counts=True)
     return len(values) >= _LEAST_DIFFERENT and bool((np.diff(values) == 1).all() and (np.diff(counts) <= 0).all())
 

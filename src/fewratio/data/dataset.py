@@ -25,7 +25,7 @@ class Dataset:
     group : str or None
         What this dataset shares with others of its collection (a rotation, a speaker, a site).
     X : ndarray of shape (n, d)
-        Finite numbers, read-only; float32 if given so, else float64. Anything that `as_table` takes may be given.
+        Finite numbers, read-only; float32 if passed as such, else float64. `as_table` lists what you may pass.
     is_outlier : ndarray of shape (n,) or None
         Which rows are known to be outliers, read-only; None if nothing is known. May be given as 0 and 1.
 

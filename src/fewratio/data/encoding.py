@@ -56,7 +56,7 @@ class Encoding:
     columns : tuple of Column
         In the order of the tables.
     is_named : bool
-        Whether the columns have names of their own, or only numbers.
+        Whether the columns have names, or only numbers.
     id : str or None
         The column that names the rows.
     window : Window or None
@@ -221,7 +221,7 @@ class Encoding:
             return X
         raw = self.cut(self.open(X, name))
         if is_lenient:
-            # What is unknown is told of the whole table.
+            # Unknown columns are reported for the whole table.
             raw = raw.hold_in_memory()
         if self.is_encoded(raw):
             return replace(as_table(raw), feature_names=self.feature_names)
@@ -363,7 +363,7 @@ def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None)
 
 
 def _names_rows(label: str, raws: Sequence[RawTable], parts: Sequence[NDArray[np.intp]] | None) -> bool:
-    """Whether a column has another value in every row of each table, and none is missing."""
+    """Return whether a column has another value in every row of each table, and none is missing."""
     tables = [raw.names(label).to_categories().codes for raw in raws]
     tables = tables if parts is None else [tables[0][rows] for rows in parts]
     return all((codes >= 0).all() and are_different(codes) for codes in tables)
@@ -426,7 +426,7 @@ def warn_of_gaps(name: str, n_gaps: int) -> None:
 
 
 def align_names(raws: list[RawTable]) -> list[RawTable]:
-    """Give tables without names the names of one that has some, if they have as many columns."""
+    """Name the columns of tables without names like those of a table with names, if they have as many."""
     named = next((raw for raw in raws if raw.is_named), raws[0])
     others = [raw for raw in raws if raw.is_named != named.is_named]
     for raw in others:

@@ -96,12 +96,12 @@ def decode_levels(column: Column, features: NDArray[Any]) -> Levels:
 def find_non_overlapping(
     columns: Mapping[Any, tuple[Column, slice]], tables: Sequence[Table], levels: Mapping[Any, Levels]
 ) -> list[NonOverlapping]:
-    """Find the columns that separate the rows of two tables, those first that separate most.
+    """Find the columns that separate the rows of two tables, those that separate most first.
 
     Parameters
     ----------
     columns : mapping
-        Of each column what became of it, and where its features are.
+        Each column, with its encoding, and the place of its features.
     tables : sequence of Table
         The two, encoded.
     levels : mapping
@@ -133,7 +133,7 @@ def leave_out_dates(
     Parameters
     ----------
     encoding : Encoding
-        What became of the columns.
+        How the columns were encoded.
     tables : list of Table
         Encoded.
     keep : collection of str
@@ -265,7 +265,7 @@ def _split_numbers(column: Column, first: NDArray[Any], second: NDArray[Any]) ->
 
 
 def _cannot_split(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Whether too many rows are on the wrong side of any split: quicker than to sort them all."""
+    """Return whether too many rows are on the wrong side of any split: quicker than to sort them all."""
     # Where the mean of two shares is as large, neither is smaller than this.
     least = 2 * _SHARE - 1
     ends = []

@@ -62,7 +62,7 @@ class RawTable:
     labels : tuple of str
         Names of the columns; their numbers where they have none.
     is_named : bool
-        Whether the columns have names of their own.
+        Whether the columns have names.
     data : ndarray of shape (n_rows, n_columns), pyarrow Table or FileRows
         If all columns are numbers: those, NaN for what is missing. It may be the user's own memory. Rows of a file are
         read when they are asked for.
@@ -137,13 +137,13 @@ class RawTable:
         return ColumnValues(*called, NUMBER, self.array[:, place])
 
     def is_single(self, label: str) -> bool:
-        """Whether a column holds numbers of single precision."""
+        """Return whether a column holds numbers of single precision."""
         if self.array is not None:
             return self.array.dtype == np.float32
         return self.data.schema.types[self.places[label]] == "float"
 
     def to_floats(self) -> NDArray[Any]:
-        """Return numbers and booleans as read-only native floats, copied only if they are none yet; refuse others."""
+        """Return numbers and booleans as read-only native floats, copied only if necessary; refuse others."""
         values = self.array
         if values is None:
             columns = [self.values(label) for label in self.labels]
@@ -195,7 +195,7 @@ class RawTable:
         return replace(self, data=data, index=index)
 
     def pieces(self, n_rows: int) -> Iterator[RawTable]:
-        """Give the rows in tables of so many each; the last has what is left."""
+        """Yield the rows in tables of equal size; the last has the remaining ones."""
         if not self.is_held:
             for piece in self.data.pieces(n_rows):
                 yield raw_from_arrow(piece.rename_columns(self.labels), self.name, self.is_named)
@@ -216,7 +216,7 @@ class RawTable:
 
 
 def set_limits(columns: float, cells: float) -> None:
-    """Set the most columns and cells of a table in this process, which takes tables from others."""
+    """Limit the columns and cells of a table in this process, which reads tables of other people."""
     _limits.update(columns=columns, cells=cells)
 
 
@@ -272,7 +272,7 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
         if array.dtype.kind in "biuf" and not has_wide:
             return RawTable(name, labels, False, array)
         if array.dtype.kind in "Mm":
-            # Of finer units NumPy makes integers.
+            # NumPy turns finer units into integers.
             array = array.astype(f"{array.dtype.kind}8[us]")
         is_named, columns = False, array.T.astype(object).tolist()
     else:
@@ -527,7 +527,7 @@ def _read_rows(rows: list[Any], name: str) -> NDArray[Any]:
 
 
 def all_finite(numbers: NDArray[Any]) -> bool:
-    """Whether no value is missing or infinite, a block of rows at a time."""
+    """Return whether no value is missing or infinite, a block of rows at a time."""
     blocks = row_blocks(len(numbers), numbers.shape[1], CACHED_VALUES)
     return all(np.isfinite(numbers[block]).all() for block in blocks)
 

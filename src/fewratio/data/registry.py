@@ -19,7 +19,7 @@ class Source:
     Attributes
     ----------
     name : str
-        What `load_collection` takes.
+        The name for `load_collection`.
     load : callable
         Gives the collection; its keyword arguments are the source's options.
     description : str
@@ -56,11 +56,11 @@ class Source:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What else `load_collection` takes for it, with the defaults."""
+        """Other arguments of `load_collection` for it, with their defaults."""
         return {each.name: each.default for each in inspect.signature(self.load).parameters.values()}
 
     def describe(self) -> dict[str, Any]:
-        """Give what it is and whether it is here as plain values; nothing is downloaded or read."""
+        """Return what it is and whether it is here as plain values; nothing is downloaded or read."""
         try:
             found, missing = [str(path) for path in self.files(False)], ""
         except (DataNotFoundError, DataFileError) as error:
@@ -75,7 +75,7 @@ SOURCES: dict[str, Source] = {}
 
 
 def register_source(source: Source) -> None:
-    """Make a source known: `load_collection` then takes its name, and ``fewratio data`` lists it in this process.
+    """Register a source: `load_collection` then accepts its name, and ``fewratio data`` lists it in this process.
 
     A source of the same name is replaced.
 
@@ -129,7 +129,7 @@ def load_collection(name: str, **options: Any) -> Collection:
 
 
 def find_source(name: str) -> Source:
-    """Give the declaration of a source."""
+    """Return the declaration of a source."""
     if not isinstance(name, str) or name not in SOURCES:
         close = get_close_matches(str(name), SOURCES, n=1)
         hint = f"Did you mean {close[0]!r}?" if close else "Pass one of them."

@@ -35,7 +35,7 @@ def find_misprints(texts: Collection[str], known: Collection[str]) -> dict[str, 
 
 
 def differ_in_a_letter(first: str, second: str) -> bool:
-    """Whether texts differ in case, blanks and at most one letter, or two that changed places.
+    """Return whether texts differ in case, blanks and at most one letter, or two that changed places.
 
     Examples
     --------

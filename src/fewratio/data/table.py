@@ -157,7 +157,7 @@ class FileNumbers:
         return result
 
     def _pieces(self) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Give the number of the first row of each piece, and its features."""
+        """Yield the number of the first row of each piece, and its features."""
         start = 0
         for piece in self._raw.pieces(PIECE_ROWS):
             with naming_rows(piece, start, len(self)):
@@ -189,7 +189,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        What `fewratio.data.raw_table.as_raw` takes. A `Table` is returned as it is.
+        What `fewratio.data.raw_table.as_raw` accepts. A `Table` is returned as it is.
     name : str
         What error messages call the table.
 

@@ -13,7 +13,7 @@ from fewratio.data.column_kinds import read_days
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.errors import InputError
 
-# The usual time between readings may be so many times as long in one series as in another.
+# The usual time between readings may be this many times as long in one series as in another.
 _ALIKE = 1.5
 
 

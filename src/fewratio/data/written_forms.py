@@ -1,4 +1,4 @@
-"""Quantities and dates in forms that people write, and that no program reads without being told."""
+"""Quantities and dates as people write them, which no program reads without being told how."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _VAGUE = set("<>≤≥=~≈")
 # Groups of digits of equal length may be a code, such as a number of a telephone.
 _GROUPED = re.compile(r"\d{3}(?:[ .\u00a0\u202f]\d{3})+")
 _DECIMAL_COMMA = re.compile(r"0?,\d+|.*[.'\u2019 ]\d*,\d+|\d+,(?!\d{3}(?!\d))\d+(?:[eE].*)?|\d{4,},\d+")
-# So many different numbers are measured, not bounds of categories such as <18 and >65.
+# From this many different numbers on, they are measured, not bounds of categories such as <18 and >65.
 _MANY = 8
-# Texts of which so many are the same but for their numbers are alike.
+# Texts have the same form if at least this share of them are equal except for their numbers.
 _ALIKE = 0.9
 # Texts with fewer rows each than this, on average, seldom repeat.
 _FEW_REPEATS = 4
@@ -83,7 +83,7 @@ def find_forms(texts: Collection[str]) -> dict[str, str]:
 
 
 def are_measured(texts: Collection[str], n_rows: int) -> bool:
-    """Whether texts with numbers are measurements, not categories: many, of several parts, or rarely repeated.
+    """Return whether texts with numbers are measurements, not categories: many, of several parts, or rarely repeated.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def advise(form: str) -> tuple[str, str]:
 
 
 def has_decimal_comma(number: str) -> bool:
-    """Whether a comma within a number cannot be a thousands separator.
+    """Return whether a comma within a number cannot be a thousands separator.
 
     Examples
     --------

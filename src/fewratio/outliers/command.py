@@ -76,7 +76,7 @@ def outliers(
         table = frame.identify_rows(X)
         names = table.get("name", range(X.n_rows))
         cells = [("row", "score", "", "why, or differs most from the nearest normal rows in")]
-        # Explaining many rows takes long, and only JSON shows them all.
+        # Explaining many rows is slow, and only JSON shows them all.
         n_explained = max(frame.SHOWN, n_outliers if request.wants_json else 0)
         explained = result.order[:n_explained].tolist()
         reasons = result.explanations(explained)

@@ -40,7 +40,7 @@ _MEANINGS = {
     _DISCOVERIES: "at most {} of the outliers are expected to be normal",
     _PER_ROW: "about {} of normal rows score lower, by an estimate without a guarantee",
 }
-# Parts of the normals that are left out one by one, where each part takes another fit.
+# Parts of the normals to leave out one by one, if each needs another fit.
 _N_FOLDS = 10
 
 
@@ -108,7 +108,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     Notes
     -----
-    ``fit_predict(X)``, which scikit-learn adds, takes a table for its own reference: that is an order by density, with
+    ``fit_predict(X)``, which scikit-learn adds, uses a table as its own reference: that is an order by density, with
     nothing promised. Give a ``contamination``, or better known normals with `fit`.
 
     scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
@@ -194,7 +194,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return self
 
     def _rule(self, n_rows: int) -> str:
-        """Return the rule for a batch of so many rows."""
+        """Return the rule for a batch of this many rows."""
         rule, rate = self._small_batch_rule, float(self.false_discovery_rate or 0)
         return _PER_ROW if rule == _DISCOVERIES and not can_discover(self._n_scores, n_rows, rate) else rule
 
@@ -204,7 +204,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return self._score(batch).rows if self.estimator_ is None else self._ratio(self._normals, batch.rows)
 
     def decision_function(self, X: Any) -> Floats:
-        """Give the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
+        """Return the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
 
         Where the false discovery rate is held with an ``estimator``, the score is not that of `score_samples` but that
         behind `p_values`.
@@ -247,7 +247,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return np.where(is_outlier, -1, 1)
 
     def p_values(self, X: Any) -> Floats:
-        """Give conformal p-values of the rows of the batch X; a small one speaks against the row being normal.
+        """Return conformal p-values of the rows of the batch X; a small one is evidence against the row being normal.
 
         They are (1 + k) / (1 + n) where k of n scores of normals are no higher than the row's. A normal row of the
         batch, drawn as the known ones were, has a p-value of at most t with a chance of at most t. That holds exactly
@@ -281,7 +281,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         Returns
         -------
         RowExplanation
-            The nearest normals with their distances, and the columns, those first that differ most from them.
+            The nearest normals with their distances, and the columns, the most different first.
 
         Examples
         --------
@@ -314,7 +314,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, settings, scored, batch.levels)
 
     def as_pyod(self) -> PyODStyle:
-        """Give the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.
+        """Return the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.
 
         Examples
         --------
@@ -339,11 +339,11 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return scored, self._threshold(scored, rule)
 
     def _score(self, batch: _Batch) -> Scores:
-        """Give the default's scores."""
+        """Return the default's scores."""
         return score_rows(self._normals, batch.rows, [levels.codes for levels in batch.levels.values()])
 
     def _threshold(self, scored: Scores, rule: str) -> float:
-        """Give the threshold of a batch by a rule."""
+        """Return the threshold of a batch by a rule."""
         scores, left_out, lowest = scored
         if rule == _DISCOVERIES:
             return discovery_threshold(scores, lowest, float(self.false_discovery_rate or 0))
@@ -371,7 +371,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return Scores(scores[: len(rows)], scores[len(rows) :], scores[len(rows) :])
 
     def _left_out_ratio(self, rows: Floats) -> Floats:
-        """Give the ratio at the normals, each counted to the batch together with the others of its fold."""
+        """Return the ratio at the normals, each counted to the batch together with the others of its fold."""
         normals = self._normals
         if len(normals) == 1:
             return np.empty(0)
@@ -382,7 +382,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return np.concatenate(found)
 
     def _ratio(self, normals: Floats, rows: Floats) -> Floats:
-        """Give the ratio of the user's estimator at the rows of a batch."""
+        """Return the ratio of the user's estimator at the rows of a batch."""
         fitted = inputs.fit_copy(self.estimator_, normals, rows)
         if not getattr(fitted, "finds_outliers", True):
             warn(
@@ -399,7 +399,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return super()._open(X, argument)
 
     def non_overlapping(self, X: Any) -> list[NonOverlapping]:
-        """Give the columns that separate the normals from the batch X by themselves; they count like all others."""
+        """Return the columns that separate the normals from the batch X by themselves; they count like all others."""
         table = self._open(X, "X")
         return inputs.Samples(self.encoding_, [replace(table, numbers=self._normals), table]).non_overlapping
 

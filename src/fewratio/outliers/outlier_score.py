@@ -22,7 +22,7 @@ NEIGHBOURS = 3
 _PARTITIONS, _CELLS = 100, 16
 _RATIO_WEIGHT, _DIFFERENCE_WEIGHT, _HALF_WEIGHT = 2.0, 3.5, 20.0
 _TO_ALL_WEIGHT, _FEW = 4.0, 5.0
-# Distances to so many of all rows are taken, and that to the 20th nearest other.
+# Distances to this many of all rows are computed, and the 20th nearest of them counts.
 _DRAWN, _NEAREST = 400, 20
 # The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
 _NEAR = 0.3
@@ -30,7 +30,7 @@ _NEAR = 0.3
 _FAR = 1e6
 # More normals hardly change the distance to the nearest, and cost as much as they are.
 _MAX_NORMALS = 5000
-# So many normals and rows of the batch tell units and densities as well as more would.
+# More normals, or rows of the batch, would not improve units and densities.
 _MAX_ROWS = 100_000
 
 
@@ -43,7 +43,7 @@ class Scores(NamedTuple):
         Of the rows of the batch.
     left_out : ndarray
         Of the normals, each counted to the batch as if it were not known to be normal; of 5,000 drawn ones if there
-        are more. Of a single normal there are none.
+        are more. A single normal has none.
     lowest : ndarray
         The lowest that these would be if the normal changed places with a row of the batch, for p-values.
     """
@@ -121,7 +121,7 @@ class Units:
         self._mean, self._deviation = mean[self.varies], deviation[self.varies]
 
     def __call__(self, rows: Floats) -> Floats:
-        """Give rows in these units."""
+        """Return rows in these units."""
         return ((rows[:, self.varies] - self._mean) / self._deviation).clip(-_FAR, _FAR)
 
 
@@ -244,7 +244,7 @@ class _Difference:
         self.found = self._rate(self._chi_square)
 
     def bound(self, cells: NDArray[np.uint8], upper: NDArray[np.bool_]) -> Floats:
-        """Give a bound of what it is when a normal in these cells changes places with some row of the batch."""
+        """Return a bound of what it is when a normal in these cells changes places with some row of the batch."""
         # Where both are in one cell, chi-square stays.
         lowest = self._least - _mean_over_partitions(self._by_both, cells)
         changed = self._chi_square + _mean_over_partitions(self._by_less, cells)
@@ -255,5 +255,5 @@ class _Difference:
 
 
 def _mean_over_partitions(values: Floats, cells: NDArray[np.uint8]) -> Floats:
-    """Give the mean of what rows have by their cell in each partition."""
+    """Return the mean of what rows have by their cell in each partition."""
     return values[np.arange(len(values)), cells].mean(1)

@@ -11,7 +11,7 @@ from fewratio.core.shapes import Floats
 class PyODStyle:
     """A fitted detector with PyOD's attributes: outliers have larger scores and the label 1, others 0.
 
-    Made by `InlierOutlierDetector.as_pyod`. As in PyOD, `fit` takes the rows to be judged; the normals are those that
+    Made by `InlierOutlierDetector.as_pyod`. As in PyOD, `fit` receives the rows to judge; the normals are those that
     the detector was fitted to.
 
     Parameters
@@ -44,9 +44,9 @@ class PyODStyle:
         return self.fit(X).labels_
 
     def decision_function(self, X: Any) -> Floats:
-        """Give the scores of another batch; higher is more anomalous."""
+        """Return the scores of another batch; higher is more anomalous."""
         return -self.detector._score_batch(self.detector._read_batch(X))[0].rows
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Give the labels of another batch, by that batch's threshold."""
+        """Return the labels of another batch, by that batch's threshold."""
         return PyODStyle(self.detector).fit(X).labels_

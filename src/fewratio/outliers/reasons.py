@@ -66,7 +66,7 @@ def find_errors(
     normals, rows : ndarray of shape (n, d)
         The normals and the batch, encoded.
     columns : mapping
-        Of each column what became of it, and where its features are.
+        Each column, with its encoding, and the place of its features.
     levels : mapping
         Of columns of categories those of normals and batch.
     is_outlier : ndarray of bool

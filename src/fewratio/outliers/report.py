@@ -21,7 +21,7 @@ _COLOURED = 6
 _MANY = 200
 # Fewer normal rows than that leave much to chance.
 _FEW_NORMALS = 10
-# Rows that are ranked, and of these those that are shown beside their nearest normals, in so many columns.
+# Most rows to rank, how many of them to show beside their nearest normals, and in how many columns.
 _MOST_RANKED, _LEAST_RANKED, _EXPLAINED, _REASONS = 200, 10, 5, 3
 
 
@@ -34,7 +34,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     name : str
         What the batch is called.
     command : str or None
-        What makes the report again; by default a call in Python.
+        The command that makes the report; by default a call in Python.
     """
     table, detector, n_outliers = result.samples.tables[0], result.detector, int(result.is_outlier.sum())
     lowest = result.order[: min(_MOST_RANKED, max(_LEAST_RANKED, n_outliers))]

@@ -43,7 +43,7 @@ class OutlierResult(Reported):
     meaning : str
         What the threshold means, in words.
     samples : Samples
-        The batch, and what became of its columns.
+        The batch, and how its columns were encoded.
     detector : InlierOutlierDetector
         The detector that made it.
     settings : dict
@@ -105,7 +105,7 @@ class OutlierResult(Reported):
 
     @cached_property
     def shift(self) -> str | None:
-        """What to do where so many rows are flagged that the batch has shifted as a whole, in a sentence."""
+        """What to do if so many rows are flagged that the batch has shifted as a whole, in a sentence."""
         n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
         if self.rule == "contamination" or n_outliers < _SHIFTED * n_rows or n_rows < LEAST_BATCH:
             return None
@@ -174,7 +174,7 @@ class OutlierResult(Reported):
         )  # fmt: skip
 
     def plot(self, n_shown: int = 10) -> "Picture":
-        """Draw the rows by score, and in what so many of the most anomalous differ from their nearest normals.
+        """Draw the rows by score, and how the most anomalous differ from their nearest normals.
 
         Returns
         -------

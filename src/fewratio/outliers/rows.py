@@ -15,7 +15,7 @@ from fewratio.report.reported import make_plain
 _SHOWN = 3
 # The share of outliers in a large batch that normals must be able to flag.
 _RARE = 0.01
-# Of fewer rows a majority may be chance.
+# With fewer rows, a majority may be chance.
 LEAST_BATCH = 10
 
 
@@ -30,7 +30,7 @@ class RowExplanation:
     distances : ndarray
         Their Euclidean distances, each column in units of the normals' standard deviation.
     columns : tuple of str or int
-        All columns by name (by number where there are no names), those first in which the row differs most.
+        All columns by name (by number if there are no names), those in which the row differs most first.
     differences : ndarray
         The row less the mean of these neighbours in each of these columns, in the same units.
     """
@@ -41,11 +41,11 @@ class RowExplanation:
     differences: Floats
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain lists."""
+        """Return everything as plain lists."""
         return make_plain(self, "neighbours", "distances", "columns", "differences")
 
     def largest(self, n: int) -> "RowExplanation":
-        """Keep the columns that differ most, so many of them."""
+        """Keep the columns that differ most."""
         return replace(self, columns=self.columns[:n], differences=self.differences[:n])
 
     @property
@@ -84,7 +84,7 @@ def explain_row(row: Floats, normals: Floats, n_neighbours: int, names: Sequence
 
 
 def conformal_p_values(scores: Floats, calibration: Floats) -> Floats:
-    """Give (1 + k) / (1 + n) for each score, where k of the n calibration scores are no higher.
+    """Return (1 + k) / (1 + n) for each score, where k of the n calibration scores are no higher.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def conformal_p_values(scores: Floats, calibration: Floats) -> Floats:
 
 
 def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> float:
-    """Give the threshold below which lie the scores that Benjamini and Hochberg's rule rejects at a rate.
+    """Return the threshold below which lie the scores that Benjamini and Hochberg's rule rejects at a rate.
 
     Where it rejects none, that is the smallest of all scores.
 
@@ -105,7 +105,7 @@ def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> flo
     >>> discovery_threshold(np.array([0.0, 0.5]), np.array([0.3, 0.5, 0.9]), rate=0.5)
     0.3
     """
-    # Imported when needed: it takes as long as all else here.
+    # Imported on demand: importing it takes as long as everything else here.
     from scipy.stats import false_discovery_control
 
     p_values = conformal_p_values(scores, calibration)
@@ -132,7 +132,7 @@ def can_discover(n_scores: int, n_rows: int, rate: float) -> bool:
 
 
 def prediction_bound(scores: Floats, level: float = 0.98) -> float:
-    """Give the bound that one more score would exceed at a level if they came from a normal distribution.
+    """Return the bound that one more score would exceed at a level if they came from a normal distribution.
 
     Parameters
     ----------
@@ -153,5 +153,5 @@ def prediction_bound(scores: Floats, level: float = 0.98) -> float:
 
 
 def most_are_outliers(is_outlier: NDArray[np.bool_]) -> bool:
-    """Return whether most rows of a batch are flagged, and these are not too few to tell."""
+    """Return whether most rows of a batch are flagged, and there are enough rows to say so."""
     return len(is_outlier) >= LEAST_BATCH and bool(is_outlier.mean() > 0.5)

@@ -9,7 +9,7 @@ from fewratio.core.arrays import real_deviation
 from fewratio.core.shapes import Floats
 from fewratio.core.units import clip_to_middle
 
-# The inverse of a larger matrix takes longer than all else of a score; then only single columns are looked at.
+# Inverting a larger matrix takes longer than the rest of a score; then only single columns are checked.
 _MOST_COLUMNS = 2000
 
 
@@ -43,7 +43,7 @@ class StrangeCells:
         self._low, self._high = ordered[[0, min(1, n_normals - 1)]], ordered[[-1, -min(2, n_normals)]]
 
     def __call__(self, rows: Floats, are_normals: bool = False) -> Floats:
-        """Give how far cells lie outside the range of the normals; where rows are normals, of all others.
+        """Return how far cells lie outside the range of the normals; where rows are normals, of all others.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class StrangeCells:
 
 
 def rate_gaps(normals: Floats, values: Floats) -> Floats:
-    """Give a p-value for each value that is separated from all normals by a gap; 1 for those in their range.
+    """Return a p-value for each value that is separated from all normals by a gap; 1 for those in their range.
 
     Where normals are few, a batch of clean rows exceeds their range. It leaves no wide gap, though: if the tail of all
     values falls exponentially, the difference of the j-th largest value and the next, times j, has the mean that such
@@ -105,7 +105,7 @@ def rate_gaps(normals: Floats, values: Floats) -> Floats:
 
 
 def _residual_weights(rows: Floats) -> Floats:
-    """Give a matrix by which a row becomes what each column is off from what the others predict of it."""
+    """Return a matrix by which a row becomes what each column is off from what the others predict of it."""
     n, d = rows.shape
     # As if one row more had been seen, of columns without relations: enough where columns repeat each other.
     covariance = (n * np.cov(rows.T, bias=True) + np.eye(d)) / (n + 1)
@@ -114,7 +114,7 @@ def _residual_weights(rows: Floats) -> Floats:
 
 
 def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Floats:
-    """Give how strange each row's category is if no normal has it; 0 if one has.
+    """Return how strange each row's category is if no normal has it; 0 if one has.
 
     That is in deviations of a column that is one in the rows whose category is as seldom as this or seldomer, and zero
     in the others: where most categories are as seldom, as names are, a new one is not strange. A normal is compared

@@ -55,7 +55,7 @@ class Bench:
     trained: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def checkpoint(self, *training: str | int) -> Path | None:
-        """Give the file from which a training that was cut off is resumed, if there can be one."""
+        """Return the file from which a training that was cut off is resumed, if there can be one."""
         # Needs safetensors, which a bare machine may lack.
         if self.folder is None or not find_spec("safetensors"):
             return None
@@ -129,7 +129,7 @@ class Verdict(NamedTuple):
 
 
 def quick_steps(steps: Sequence[int]) -> tuple[int, ...]:
-    """Give the numbers of steps of a quick run: of what goes to the end alone, the last."""
+    """Return the numbers of steps of a quick run: of what goes to the end alone, the last."""
     return _QUICK_STEPS[-len(steps) :]
 
 
@@ -164,12 +164,12 @@ class Method(ABC):
         return None
 
     def quick(self) -> Self:
-        """Give the same method with a small grid and a short training; what is quick as it is stays the same."""
+        """Return the same method with a small grid and a short training; what is quick as it is stays the same."""
         return self
 
     @abstractmethod
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give every setting of the method's grid, as records hold them."""
+        """Return every setting of the method's grid, as records hold them."""
 
     @abstractmethod
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
@@ -202,7 +202,7 @@ class RatioMethod(Method):
 
     @abstractmethod
     def ratios(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Ratios]:
-        """Give the ratios of some trials of one problem, in their order, in all roles."""
+        """Return the ratios of some trials of one problem, in their order, in all roles."""
 
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:
         """Judge with the ratios."""

@@ -39,11 +39,11 @@ class ClosedForm(RatioMethod):
     alpha: float = 0.5
 
     def quick(self) -> Self:
-        """Give the same with one draw of few features."""
+        """Return the same with one draw of few features."""
         return replace(self, n_draws=1, parameters={**self.parameters, "n_components": 64})
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give the one setting there is, defaults included."""
+        """Return the one setting there is, defaults included."""
         kept = self._estimator(0).get_params()
         del kept["random_state"], kept["device"]
         return [kept | {"n_draws": self.n_draws} | ({"keep_aside": True} if self.keep_aside else {})]
@@ -74,7 +74,7 @@ class ClosedForm(RatioMethod):
 
 
 def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, alpha: float) -> tuple[Tensor, Tensor]:
-    """Give the ratios of models at the support and the query of all tasks, of shape (model, task, n)."""
+    """Return the ratios of models at the support and the query of all tasks, of shape (model, task, n)."""
     support, query = (pair.rows.double().cpu().numpy() for pair in (episode.support, episode.query))
     n_tasks, n_support, n_columns = support.shape
     rows = np.concatenate([support, query], axis=1).reshape(-1, n_columns)

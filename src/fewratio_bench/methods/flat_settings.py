@@ -28,7 +28,7 @@ def make_estimator(**flat: Any) -> MetaRatioEstimator:
 
 
 def flat_settings(estimator: MetaRatioEstimator) -> dict[str, Any]:
-    """Give the settings of an estimator as records have them."""
+    """Return the settings of an estimator as records have them."""
     groups = estimator.episodes, as_architecture(estimator.network), estimator.training
     found = {"n_inliers": None} | {name: value for group in groups for name, value in group.get_params().items()}
     if found["n_support_de"] == type(estimator.episodes)().n_support_de:

@@ -38,16 +38,16 @@ class Joined(RatioMethod):
     alpha: float = 0.5
 
     def quick(self) -> Self:
-        """Give the same of quick parts."""
+        """Return the same of quick parts."""
         return replace(self, parts=tuple(part.quick() for part in self.parts))
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give the settings of the parts, as one."""
+        """Return the settings of the parts, as one."""
         parts = {part.name: setting for part in self.parts for setting in part.settings(problem)}
         return [{"alpha": self.alpha, "stacked": self.stacked, "parts": parts}]
 
     def ratios(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Ratios]:
-        """Give the weighted mean as that of a single member."""
+        """Yield the weighted mean as that of a single member."""
         found = zip(*(part.ratios(trials, bench) for part in self.parts), strict=True)
         for trial, of_trial in groupby(found, lambda parts: parts[0].trial):
             roles = {parts[0].role: parts for parts in of_trial}
@@ -60,7 +60,7 @@ class Joined(RatioMethod):
                 yield Ratios(trial, role, support, query, sum(part.seconds for part in parts), parts[0].seed)
 
     def _weights(self, trial: Trial, parts: Sequence[Ratios]) -> Tensor:
-        """Give the weight of each member."""
+        """Return the weight of each member."""
         if self.stacked:
             members = torch.cat([part.query.double() for part in parts])
             shares = trial.evaluations["validation"].episode.query.shares.double()
@@ -71,7 +71,7 @@ class Joined(RatioMethod):
 
 
 def stacked_weights(ratios: Tensor, shares: Tensor, alpha: float) -> np.ndarray:
-    """Give the weights, not negative, of ratios (member, task, n) whose sum has the least squared error (Eq. 8)."""
+    """Return the weights, not negative, of ratios (member, task, n) whose sum has the least squared error (Eq. 8)."""
     numerator, mixture = shares_of_expectations(shares, alpha)
     n_tasks = ratios.shape[1]
     squares = (torch.einsum("atn,btn->ab", ratios * mixture, ratios) / n_tasks).cpu().numpy()

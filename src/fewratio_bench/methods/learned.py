@@ -135,7 +135,7 @@ class Learned(Method):
         return "squared_error" if self.rule == "validation" else None
 
     def quick(self) -> Self:
-        """Give the same with few lengths of vectors, one bound and a much shorter training."""
+        """Return the same with few lengths of vectors, one bound and a much shorter training."""
         shorter = QUICKER if self.training["tasks_per_step"] > 1 else 10
         training = self.training | {"max_steps": self.training["max_steps"] // shorter, "validate_every": 100}
         return replace(
@@ -143,7 +143,7 @@ class Learned(Method):
         )
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give one setting for each length of vectors, bound, and way of fine-tuning."""
+        """Return one setting for each length of vectors, bound, and way of fine-tuning."""
         return [source | tuning for source, tuning in product(self._source_settings(problem), self._tuning_settings())]
 
     def _source_settings(self, problem: Problem) -> list[Parameters]:
@@ -200,7 +200,7 @@ class Learned(Method):
                 started = time.perf_counter()
 
     def _ratios(self, model: RatioModel, source: Parameters, problem: Problem, support: Pair) -> Iterator[AdaptedRatio]:
-        """Give the ratio at each setting of fine-tuning."""
+        """Return the ratio at each setting of fine-tuning."""
         if self.target_head != "adam":
             return (self._tune(model, tuning, support) for tuning in self._tuning_settings())
         rate = self._estimator(problem).training.learning_rate
@@ -253,7 +253,7 @@ class Learned(Method):
         ]
 
     def _estimator(self, problem: Problem, **changes: Any) -> MetaRatioEstimator:
-        """Give the estimator of the library whose settings of training these are."""
+        """Return the estimator of the library whose settings of training these are."""
         stopping = {"validate_every": problem.validate_every, "patience": problem.patience}
         return make_estimator(**({"episodes": problem.episodes} | changes | stopping | self.training))
 

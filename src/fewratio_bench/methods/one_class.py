@@ -46,10 +46,10 @@ class OneClassNetwork(nn.Module):
 
     @abstractmethod
     def errors(self, rows: Tensor) -> Tensor:
-        """Give the error of each row: the larger, the more anomalous."""
+        """Return the error of each row: the larger, the more anomalous."""
 
     def forward(self, episode: Episode) -> Tensor:
-        """Give the errors of the query's rows."""
+        """Return the errors of the query's rows."""
         return self.errors(episode.query.rows)
 
 
@@ -63,7 +63,7 @@ class Autoencoder(OneClassNetwork):
         self.decoder = mlp([latent_dim, *hidden, n_features], generator)
 
     def errors(self, rows: Tensor) -> Tensor:
-        """Give the squared reconstruction error of each row."""
+        """Return the squared reconstruction error of each row."""
         return (self.decoder(self.encoder(rows)) - rows).square().sum(-1)
 
 
@@ -90,7 +90,7 @@ class DeepSVDD(OneClassNetwork):
         self.centre.copy_(sign * mean.abs().clamp_min(CENTRE_MARGIN))
 
     def errors(self, rows: Tensor) -> Tensor:
-        """Give the squared distance of each row's output to the centre."""
+        """Return the squared distance of each row's output to the centre."""
         return (self.network(rows) - self.centre).square().sum(-1)
 
 
@@ -159,7 +159,7 @@ def errors_by_stage(
 
 
 def _normal_rows(collection: Collection, table: RowTable) -> np.ndarray:
-    """Give the row numbers of all instances that are not known outliers."""
+    """Return the row numbers of all instances that are not known outliers."""
     parts = ((table.numbers(each), each.is_outlier) for each in collection)
     return np.concatenate([numbers if outlier is None else numbers[~outlier] for numbers, outlier in parts])
 
@@ -204,7 +204,7 @@ class NormalBlocks:
         self._numbers = pad_sequence(members, batch_first=True, padding_value=-1).unsqueeze(1).to(rows.device)
 
     def batches(self) -> Iterator[Episode]:
-        """Give the blocks one by one; leading axes (member, 1)."""
+        """Yield the blocks one by one; leading axes (member, 1)."""
         for block in range(_N_BLOCKS):
             numbers = self._numbers[..., block::_N_BLOCKS]
             yield numerator_only(self._rows[numbers.clamp_min(0)], numbers >= 0)
@@ -247,11 +247,11 @@ class OneClass(Method):
         return "normal_score" if self.rule == "validation" else None
 
     def quick(self) -> Self:
-        """Give the same with two lengths, three numbers of steps at most and a short training."""
+        """Return the same with two lengths, three numbers of steps at most and a short training."""
         return replace(self, latent_dims=(8, 32), steps=quick_steps(self.steps), max_steps=500)
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give one setting for each length and number of steps."""
+        """Return one setting for each length and number of steps."""
         return [self._setting(dim, n_steps) for dim in self.latent_dims for n_steps in self._stages]
 
     @property
@@ -274,7 +274,7 @@ class OneClass(Method):
     def _learn(
         self, trials: Sequence[Trial], latent_dim: int, bench: Bench
     ) -> tuple[dict[int, OneClassNetwork], float]:
-        """Give the network of each split, and the time that one took for each trial."""
+        """Return the network of each split, and the time that one took for each trial."""
         if self.train_on == "target":
             return {}, 0.0
         splits = {trial.split.number: trial for trial in trials}

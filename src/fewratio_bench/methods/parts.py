@@ -40,7 +40,7 @@ class DescentHead(nn.Module):
         self.n_steps = n_steps
 
     def forward(self, phi: Tensor, shares: Tensor, z: object = None, alpha: object = None) -> Tensor:
-        """Give the weights for the support's features."""
+        """Return the weights for the support's features."""
 
         def loss(weights: Tensor) -> Tensor:
             # Tasks do not share weights, so the gradient of their sum is each one's own.
@@ -66,7 +66,7 @@ class NonNegativePU:
     prior: float
 
     def __call__(self, score: Tensor, shares: Tensor) -> Tensor:
-        """Give the risk for each task; where it is corrected, what descends in its stead."""
+        """Return the risk for each task; where it is corrected, what descends in its stead."""
         mean_nu, mean_de = (shares * score.sigmoid().unsqueeze(-2)).sum(-1).unbind(-1)
         positive = (shares[..., 0, :] * (-score).sigmoid()).sum(-1)
         negative = mean_de - self.prior * mean_nu

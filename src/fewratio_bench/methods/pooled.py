@@ -34,7 +34,7 @@ class Pooled(Method):
     alpha: float = 0.5
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give the one setting there is."""
+        """Return the one setting there is."""
         return [
             {"alpha": self.alpha, "n_components": InlierRatioEstimator().n_components, "marks": self.outliers_known}
         ]
@@ -54,7 +54,7 @@ class Pooled(Method):
                     yield Verdict(trial, role, setting, Judgement(query, alpha=self.alpha), seconds, seed)
 
     def _ratios(self, estimator: InlierRatioEstimator, episode: Episode) -> Tensor:
-        """Give the ratio at the query rows of every task."""
+        """Return the ratio at the query rows of every task."""
         support, found = episode.support, []
         is_real = support.shares.sum(-2).expand(support.rows.shape[:-1]) > 0
         for rows, query, real in zip(support.rows, episode.query.rows, is_real, strict=True):
@@ -64,7 +64,7 @@ class Pooled(Method):
         return torch.stack(found)
 
     def _sources(self, trial: Trial, seed: int) -> Collection:
-        """Give the sources; unless outliers are known, with every row marked that is not one of the known normals."""
+        """Return the sources; unless outliers are known, with every row marked that is not one of the known normals."""
         source, n_known = trial.split.source, trial.split.n_normals
         if self.outliers_known:
             return source

@@ -36,12 +36,12 @@ class Pretrained(RatioMethod):
     alpha: float = 0.5
 
     def quick(self) -> Self:
-        """Give the same with one network of each kind and a training of a fiftieth."""
+        """Return the same with one network of each kind and a training of a fiftieth."""
         steps = make_estimator(**self.parameters).training.max_steps // QUICKER
         return replace(self, parameters={**self.parameters, "max_steps": steps, "n_networks": 1})
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give the one setting there is, defaults included: with others the records would be others."""
+        """Return the one setting there is, defaults included: with others the records would be others."""
         kept = flat_settings(self._estimator(problem))
         del kept["n_inliers"]
         return [{"alpha": self.alpha, "init": "random"} | kept | ({"keep_aside": True} if self.keep_aside else {})]

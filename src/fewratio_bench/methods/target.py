@@ -42,11 +42,11 @@ class TargetTrained(Method):
     steps: tuple[int, ...] = STEPS
 
     def quick(self) -> Self:
-        """Give the same with two bounds and three numbers of steps at most."""
+        """Return the same with two bounds and three numbers of steps at most."""
         return replace(self, bounds=self.bounds[:2], steps=quick_steps(self.steps))
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give one setting for each bound and number of steps."""
+        """Return one setting for each bound and number of steps."""
         return [self._setting(bound, n_steps) for bound in self.bounds for n_steps in self.steps]
 
     def _setting(self, bound: float, n_steps: int) -> Parameters:

@@ -52,7 +52,7 @@ class Kernel(Untrained):
     regs: tuple[float, ...] = REGS
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give one setting for each value of lambda."""
+        """Return one setting for each value of lambda."""
         return [{"alpha": self.alpha, "clip": self.clip, "reg": reg} for reg in self.regs]
 
     def judgement(self, episode: Episode, parameters: Parameters) -> Judgement:
@@ -70,7 +70,7 @@ class MeanDiscrepancy(Untrained):
     published: str | None = "MMD"
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give the one setting."""
+        """Return the one setting."""
         return [{"sigma": "median", "biased": True}]
 
     def judgement(self, episode: Episode, parameters: Parameters) -> Judgement:
@@ -92,7 +92,7 @@ class Universal(Untrained):
     alpha: float = 0.5
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give the one setting there is; records of other weights are other settings."""
+        """Return the one setting there is; records of other weights are other settings."""
         model, _ = shipped_parts("cpu")
         values = b"".join(tensor.numpy().tobytes() for tensor in model.state_dict().values())
         return [{"alpha": self.alpha, "weights": f"{seed_for(values.hex()):016x}"}]
@@ -133,7 +133,7 @@ class Detector(Method):
     scores: Scores
 
     def settings(self, problem: Problem) -> list[Parameters]:
-        """Give one setting for each value."""
+        """Return one setting for each value."""
         return [{self.parameter: value} for value in self.values]
 
     def judge(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Verdict]:

@@ -127,7 +127,7 @@ def _draw(paths: Sequence[Path], count: int, *role: str | int) -> NDArray[np.flo
 
 
 def _lines(paths: Sequence[Path]) -> Iterator[str]:
-    """Give the lines of some files that are neither header nor blank."""
+    """Yield the lines of some files that are neither header nor blank."""
     for path in paths:
         try:
             with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as file:

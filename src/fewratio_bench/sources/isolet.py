@@ -49,7 +49,7 @@ def files(download: bool = True) -> list[Path]:
 
 
 def speaker_groups(rows: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Give the number of each row's group of speakers, from 0."""
+    """Return the number of each row's group of speakers, from 0."""
     return np.searchsorted(GROUP_ENDS, np.arange(len(rows)), side="right")
 
 
@@ -73,7 +73,7 @@ def read(paths: Sequence[Path]) -> NDArray[np.float64]:
 
 
 def _unpack(path: Path) -> list[list[str]]:
-    """Give the lines of both parts in the archive, which Unix compress packed: gzip can read that, Python cannot."""
+    """Return the lines of both parts in the archive, which Unix compress packed: gzip can read that, Python cannot."""
     with zipfile.ZipFile(path) as archive:
         packed = [archive.read(f"{part}.Z") for part in PARTS]
     unpacked = [subprocess.run(["gzip", "-dc"], input=part, capture_output=True, check=True).stdout for part in packed]
@@ -81,7 +81,7 @@ def _unpack(path: Path) -> list[list[str]]:
 
 
 def values_sha256(rows: NDArray[np.float64]) -> str:
-    """Give the sha256 of the values; the order of the rows of a dataset does not matter."""
+    """Return the sha256 of the values; the order of the rows of a dataset does not matter."""
     with np.errstate(invalid="ignore"):
         whole = np.rint(rows[:, :-1] * 1e4).astype(np.int16)
         numbered = np.column_stack([speaker_groups(rows), rows[:, -1].astype(np.int16) - 1, whole])

@@ -12,7 +12,7 @@ CACHE_VARIABLE = "FEWRATIO_CACHE"
 
 
 def data_folders() -> list[Path]:
-    """Give the folders that files are looked for in: those that ``FEWRATIO_DATA`` names, then the cache.
+    """Return the folders that files are looked for in: those that ``FEWRATIO_DATA`` names, then the cache.
 
     The cache is what ``FEWRATIO_CACHE`` names, or the user's own. None of them need exist.
     """

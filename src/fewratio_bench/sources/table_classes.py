@@ -16,7 +16,7 @@ _MOST_CLASSES = 10
 
 @cache
 def class_collection(name: str) -> Collection:
-    """Give the classes of a table as datasets, every column standardised over the whole table."""
+    """Return the classes of a table as datasets, every column standardised over the whole table."""
     X, label = _TABLES[name]()
     scale = X.std(0)
     X = (X - X.mean(0)) / np.where(scale > 0, scale, 1)

@@ -211,7 +211,7 @@ class OtherSeparator(ValueError):
 
 
 class FirstLines(NamedTuple):
-    """The first lines of a file: the separator, whether it stands in a line of its own, the fields and the rows."""
+    """The first lines of a file: the separator, whether a separate line names it, the fields and the rows."""
 
     separator: str
     skip_rows: int
@@ -273,7 +273,7 @@ def _read_header(
 
 
 def complete_names(names: Sequence[str]) -> list[str]:
-    """Give columns without a name one, as pandas does; raise ``ValueError`` if several share a name."""
+    """Name columns without a name, as pandas does; raise ``ValueError`` if several share a name."""
     if len(names) > _MOST_COLUMNS:
         raise ValueError(f"it has {len(names):,} columns, more than the {_MOST_COLUMNS:,} that can be read; take fewer")
     result = list(name_columns(names))
@@ -306,7 +306,7 @@ def _open(path: Path) -> TextIO:
 
 
 def _check_text(lines: Iterable[str]) -> Iterator[str]:
-    """Give the lines of a file; raise ``ValueError`` that names the first that is no UTF-8 text."""
+    """Yield the lines of a file; raise ``ValueError`` that names the first that is not UTF-8 text."""
     for number, line in enumerate(lines, start=1):
         if found := _NOT_TEXT.search(line):
             byte = ord(found[0]) & 0xFF

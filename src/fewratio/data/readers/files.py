@@ -320,7 +320,7 @@ def _warn(message: str) -> None:
 
 @contextmanager
 def _open_text(file: TableFile) -> Iterator[tuple[Path, Layout]]:
-    """Give a path at which the text of a file is plain UTF-8 and can be read several times, and its layout."""
+    """Yield a path at which the text of a file is plain UTF-8 and can be read several times, and its layout."""
     with _unpack(file.path) as path:
         layout = file.layout
         if layout is None:
@@ -451,7 +451,7 @@ class FileRows:
         return pa.Table.from_batches(found, self.schema).take(np.argsort(np.argsort(rows, kind="stable")))
 
     def pieces(self, n_rows: int) -> Iterator[pa.Table]:
-        """Give the rows in tables of so many each; the last has what is left."""
+        """Yield the rows in tables of equal size; the last has the remaining ones."""
         held, n_held = [], 0
         for batch in self._read_valid():
             held.append(batch)
@@ -530,7 +530,7 @@ def read_with_flags(file: TableFile, outlier: str | None = None) -> tuple[RawTab
 
 @contextmanager
 def _unpack(path: Path) -> Iterator[Path]:
-    """Give a path at which a text file can be read several times: a copy of what is compressed or a stream."""
+    """Yield a path at which a text file can be read several times: a copy of what is compressed or a stream."""
     suffix = path.suffix.lower()
     if path.is_file() and suffix not in COMPRESSED:
         yield path

@@ -22,7 +22,7 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _COARSE = bytes.maketrans(b'123456789;\t|"\r\n ', b"111111111,,,,,,,")
 _DIGITS = re.compile(r"\d+")
 _YEARS = range(1800, 2101)
-# A row is outside the range of so many others with a chance of at most 0.05.
+# A row is outside the range of this many others with a chance of at most 0.05.
 _MANY_ROWS = 39
 
 
@@ -80,7 +80,7 @@ def inspect_text(path: Path) -> TextFile:
 
 @contextmanager
 def as_utf8(path: Path, encoding: str | None, without_repeats: bool = False) -> Iterator[Path]:
-    """Give a path at which a text is UTF-8, if need be without lines that repeat the first: its own, or a copy's."""
+    """Yield a path at which a text is UTF-8, if need be without lines that repeat the first: its own, or a copy's."""
     if encoding is None and not without_repeats:
         yield path
         return
@@ -99,7 +99,7 @@ def as_utf8(path: Path, encoding: str | None, without_repeats: bool = False) -> 
 
 
 class Header(NamedTuple):
-    """What the first line of a file is taken for.
+    """How the first line of a file is read.
 
     Attributes
     ----------
@@ -166,20 +166,20 @@ def guess_header(names: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
 
 
 def occurs_below(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether every field of a line occurs again below itself."""
+    """Return whether every field of a line occurs again below itself."""
     columns = [{row[place] for row in rows if place < len(row)} for place in range(len(names))]
     return all(name in column for name, column in zip(names, columns, strict=True))
 
 
 def _is_above(name: str, values: Collection[str]) -> bool:
-    """Whether a text is above numbers or dates alone."""
+    """Return whether a text is above numbers or dates alone."""
     of_numbers = all(map(is_number, values))
     of_dates = all(read_days(value) is not None for value in values)
     return bool(values) and (of_numbers or (of_dates and read_days(name) is None))
 
 
 def _count_columns(names: Sequence[str]) -> bool:
-    """Whether names count three columns or more from 0 or 1; fewer may well be a first row."""
+    """Return whether names count three columns or more from 0 or 1; fewer may well be a first row."""
     # A row index that pandas saved has no name.
     given = list(names[1:] if not names[0] else names)
     return len(names) > 2 and any(given == [str(start + place) for place in range(len(given))] for start in (0, 1))

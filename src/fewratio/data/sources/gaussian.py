@@ -9,7 +9,7 @@ from fewratio.data.collection import Collection
 
 @dataclass(frozen=True)
 class GaussianFamily:
-    """Datasets drawn from N(mean, std^2) with mean and std of their own.
+    """Datasets drawn from N(mean, std^2), each with its own mean and std.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def gaussian_family(
 def load(n_datasets: int = 600, n_instances: int = 300, seed: int = 0) -> Collection:
     """Draw the synthetic family: by default 600 datasets of 300 numbers.
 
-    A dataset is a one-dimensional Gaussian with mean and standard deviation of its own. `gaussian_family` also gives
+    A dataset is a one-dimensional Gaussian with its own mean and standard deviation. `gaussian_family` also returns
     the truth behind them.
     """
     return gaussian_family(n_datasets, n_instances, seed).collection

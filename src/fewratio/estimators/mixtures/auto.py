@@ -36,7 +36,7 @@ from fewratio.estimators.parameters import StrOptions, common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
 
-# What `members` may be; the first is what is learned by default.
+# Possible `members`; the first are the default.
 _KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
 # The share of each estimator, for each of `SIZES`.
 Shares = Sequence[tuple[float, ...]]
@@ -64,7 +64,7 @@ class _Part(NamedTuple):
     scaling: ColumnScaling | RankScaling = ColumnScaling(0.0, 1.0)
 
     def sharpen(self, ratio: Floats, alpha: float) -> Floats:
-        """Multiply the log of the plain ratio that a relative one stands for."""
+        """Multiply the log of the plain ratio that corresponds to a relative one."""
         if self.sharpness == 1:
             return ratio
         # Rounding may take a ratio to its bounds, 0 and 1 / alpha.
@@ -117,7 +117,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         Their share together in the mean for samples of 1, 3, 10 and 30 rows. By default it falls from 50 rows on, to
         none at 400.
     certainty_ : float or None
-        How sure ratios are: those of samples of n rows as after this times sqrt(n) labelled rows.
+        How certain ratios are: from samples of n rows, as certain as after this times sqrt(n) labelled rows.
     networks_ : list of Network
         All networks among what was learned.
     members_ : list of RatioEstimator
@@ -205,7 +205,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         if self.scale not in ("auto", "ranks", "columns", "none"):
             raise ParameterError("scale has units of its own. With related datasets use 'ranks', 'columns' or 'none'.")
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
-        # One unit for all columns is right where they are alike, as pixels are; ranks are wherever they are not.
+        # One unit suits similar columns, such as pixels; ranks suit all others.
         units = ("ranks", "none") if self.scale == "auto" else (self.scale,)
         learned = [
             DiscriminantRatioEstimator(self.alpha, features=kind, scale=unit, random_state=seed)
@@ -237,7 +237,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
 
     @property
     def finds_outliers(self) -> bool:
-        """Whether all that was fitted tells outliers from other rows, which the universal network does not."""
+        """Whether everything that was fitted recognises outliers, which the universal network does not."""
         return all(getattr(member, "finds_outliers", True) for member in self.members_)
 
     def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
@@ -351,7 +351,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
             return [part._replace(scaling=scaling) for part in self._parts_without_sources(size)]
         fading, most = (_fade(size), _MAX_ROWS) if self.members is None else (1.0, sys.maxsize)
         shares = [at_size(of_sizes, size, SIZES) * fading for of_sizes in self._shares_of_learned]
-        # What was learned from sources scales rows itself.
+        # Estimators with sources scale rows themselves.
         learned = [_Part(*each, most) for each in zip(self._copy_learned(), shares, strict=True) if each[1]]
         if self.members is not None:
             return learned
@@ -381,7 +381,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
             return [network, _Part(classifier, 1 - share)]
         if share and not self.has_sources:
             warn(
-                "torch is not installed, so a classifier stands in for the universal network, which is better for "
+                "torch is not installed, so a classifier replaces the universal network, which is better for "
                 "samples this small. To use it: pip install 'fewratio[networks]'."
             )
         return [_Part(classifier, 1.0)]

@@ -14,7 +14,7 @@ from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, SIZES, r
 
 # Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.
 _N_PAIRS, _N_QUERY = 3, 24
-# What other collections say counts as so many pairs; 1 to 30 are as good (benchmarks/source_prior.py --judge).
+# Other collections count as this many pairs; 1 to 30 are as good (benchmarks/source_prior.py --judge).
 _PAIRS_OF_PRIOR = 10
 # A heavy weight makes shares sum to one, and a little ridge decides between estimators that agree.
 _SUM_WEIGHT, _RIDGE = 1e3, 1e-4
@@ -110,7 +110,7 @@ def measure_mixture(
     size: int,
     n_pairs: int = _N_PAIRS,
 ) -> MixtureLoss | None:
-    """Measure the error of all means of ratios on so many pairs of different datasets; None if these are too short."""
+    """Measure the error of all means of ratios on pairs of different datasets; None if these are too short."""
     size = _fit_size(size, datasets)
     used = [rows for rows in datasets if len(rows) > 2 * size]
     if len(used) < 2:

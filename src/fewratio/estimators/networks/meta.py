@@ -39,7 +39,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     episodes : Pairs or Inliers, optional
-        What is trained on, and for samples of what size; ``Pairs()`` by default.
+        What to train on, and for which sample sizes; ``Pairs()`` by default.
     network : {"mlp", "relational", "both"} or Architecture, default="mlp"
         The network, or networks; a name is short for ``Architecture(name)``.
     training : Training, optional
@@ -51,7 +51,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
     scale : {"columns", "none"}, default="columns"
         Whether to centre and scale the columns by the sources' means and deviations, which the model then keeps.
     device : str, default="auto"
-        "auto" takes a CUDA device if there is one.
+        "auto" uses a CUDA device if there is one.
     random_state : int, numpy Generator or None
         Seed of everything random.
     progress : bool, optional
@@ -179,10 +179,10 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
         networks, columns = header["networks"], read_source_columns(header)
-        # A copy, so that changed settings are seen to be others than those of the training.
+        # A copy, so that changed settings differ visibly from those of the training.
         parameters = clone(self).get_params(deep=False)
         architecture = as_architecture(parameters["network"])
-        # Every layer has a tensor in the file: what does not fit is refused before it takes memory.
+        # Every layer has a tensor in the file: refuse what does not fit before it uses memory.
         if architecture.depth > len(arrays):
             raise ValueError(f"{architecture.depth} layers are not in it")
         with torch.device("meta"):

@@ -81,7 +81,7 @@ def as_rows(model: Model, X: Floats) -> Tensor:
 
 
 def resolve_device(device: str) -> torch.device:
-    """Turn a device's name into a device; "auto" takes CUDA where there is one."""
+    """Turn a device's name into a device; "auto" uses CUDA if available."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

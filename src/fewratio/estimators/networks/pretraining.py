@@ -24,7 +24,7 @@ from fewratio.estimators.networks.training.episodes import EpisodeSampler, Evalu
 from fewratio.estimators.networks.training.pools import Pools, RowTable, inlier_pools, pair_pools
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 
-# Validation episodes to aim for: few validation datasets are drawn from more often, of many some pairs are taken.
+# Validation episodes to aim for: few validation datasets are used more often, many only for some pairs.
 VALIDATION_EPISODES = 300
 VALIDATION_PAIRS = 400
 # Tasks that are evaluated at a time: on a GPU the memory is there, and each batch costs the same few dozen launches.
@@ -189,7 +189,7 @@ def draw_seeds(random_state: int | np.random.Generator | None) -> Seeds:
 def hold_out(
     collection: Collection, validation: Collection | None, seed: int, needs_two: bool
 ) -> tuple[Collection, Collection]:
-    """Return the datasets to train on and those to validate on, some of the former where none are given.
+    """Return the datasets to train on and to validate on; without the latter, hold out some of the former.
 
     ``needs_two``: whether one validation dataset would have nothing but itself to be compared with.
     """

@@ -129,7 +129,7 @@ class Architecture(Parameters):
         Hidden width of all networks, layers of the feature network (relational ones have three), and its number of
         outputs T.
     pooling : {"mean", "sum", "attention"}, default="mean"
-        How instances make a dataset's vector; not for relational features, which take means.
+        How instances make a dataset's vector; not for relational features, which use means.
     space : {"both", "learned", "raw"}, default="both"
         Where relational features measure distances: in a learned space, in that of the columns, or in both.
     clip : {"range", "ratio", "weights"}, default="range"
@@ -180,7 +180,7 @@ class Training(Parameters):
     learning_rate : float, default=1e-3
         Adam's learning rate.
     weight_decay : float, default=0.3
-        Share of each weight matrix, times the learning rate, that a step takes off it. Biases, lambda and a learned
+        Share of each weight matrix, times the learning rate, that a step subtracts. Biases, lambda and a learned
         alpha do not decay.
     averaging : float, default=0.99
         Decay of a running average of the weights, over about 1 / (1 - averaging) steps, that is validated and kept

@@ -1,4 +1,4 @@
-"""Density ratios where there are no related datasets: a network that was trained on random distributions."""
+"""Density ratios without related datasets: a network trained on random distributions."""
 
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache, partial
@@ -44,7 +44,7 @@ def universal_model(
     Its features are distances in units of their mean, so it takes any number of columns in any unit of length; unless
     ``absolute`` units are to count.
     """
-    # What is told of a pair is its encoding and the alpha that is asked for.
+    # The network sees the encoding of a pair and the requested alpha.
     n_told = width + 1
     return RatioModel(
         RelationalEncoder(None, width, width, absolute, generator),
@@ -120,7 +120,7 @@ class UniversalRatioEstimator(NetworkEstimator):
         Whether columns are divided by their standard deviation in both samples together first. With "columns" units do
         not matter; with "none" nothing changes when the instances are rotated.
     device : str, default="cpu"
-        Where to compute; "auto" takes a CUDA device if there is one.
+        Where to compute; "auto" uses a CUDA device if there is one.
 
     Attributes
     ----------

@@ -190,10 +190,10 @@ class Standardiser(nn.Module):
     Parameters
     ----------
     mean, scale : Tensor of shape (d,)
-        What is taken off, and what is divided by after that.
+        What to subtract, and what to divide by after that.
     dtype : torch.dtype, optional
-        What the result is cast to. With float64 statistics and rows, columns far from zero (a time stamp) keep their
-        digits until their mean is taken off.
+        Type of the result. With float64 statistics and rows, columns far from zero (a time stamp) keep their digits
+        until their mean is subtracted.
     """
 
     mean: Tensor

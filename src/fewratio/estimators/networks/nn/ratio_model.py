@@ -202,7 +202,7 @@ class AdaptedRatio:
         """
         # The same instances may be asked of every task.
         x = self.model.scaler(x)
-        # NumPy's, for torch's own takes half a second at its first call.
+        # NumPy's: torch's takes half a second at its first call.
         lead = np.broadcast_shapes(x.shape[:-2], self.weights.shape[:-1])
         x = x.expand(*lead, *x.shape[-2:])
         return self.combine(self.model.features(x, self.support, self.z, support_index))

@@ -90,7 +90,7 @@ class DistanceScale:
         rows = support.rows
         sizes = list(blocks) if blocks else [rows.shape[-1]]
         real = support.shares.sum(-2) > 0
-        # Padding takes no part in any mean, nor does the distance of an instance from itself.
+        # Means leave out padding, and the distance of an instance from itself.
         pairs = (real.unsqueeze(-1) & real.unsqueeze(-2)).to(rows.dtype)
         apart = pairs * (1 - torch.eye(pairs.shape[-1], dtype=rows.dtype, device=rows.device))
         apart = apart / apart.sum((-2, -1), keepdim=True).clamp_min(1)

@@ -43,7 +43,7 @@ class TrainingPlan:
     learning_rate : float
         Adam's.
     weight_decay : float
-        Share of each weight matrix, times the learning rate, that a step takes off it (AdamW); nothing else decays.
+        Share of each weight matrix, times the learning rate, that a step subtracts (AdamW); nothing else decays.
     validate_every : int
         Steps between validations.
     patience : int, optional
@@ -52,13 +52,13 @@ class TrainingPlan:
     show_progress : bool, optional
         By default where standard error is a terminal.
     capture : bool
-        Whether steps on a GPU are captured as one CUDA graph: faster where they are small.
+        Whether to capture steps on a GPU as one CUDA graph: faster if they are small.
     checkpoint : path, optional
         File to write the state to now and then, and to resume from if it is there.
     checkpoint_seconds : float
         Time between two checkpoints.
     identity : str
-        What the training is of; a checkpoint, or another process, of another identity is refused.
+        Identifies the training; a checkpoint, or another process, with a different identity is refused.
     """
 
     max_steps: int = 10_000
@@ -92,7 +92,7 @@ def train(
     draw : callable
         Gives the training episodes of a step, as a pure function of the step's number (a tensor on the device).
     validation : ValidationEpisodes
-        What early stopping goes by.
+        Decides early stopping.
     objective : Objective
         The query loss.
     plan : TrainingPlan

@@ -1,4 +1,4 @@
-"""Training by processes that torchrun started: each has a part of a step's tasks, and all take the same step."""
+"""Training by processes that torchrun started: each has a part of a step's tasks, and all make the same step."""
 
 import atexit
 import os

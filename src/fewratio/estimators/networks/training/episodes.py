@@ -238,7 +238,7 @@ class EvaluationEpisodes:
     tasks_per_batch : int
         Tasks that are evaluated at a time.
     max_pairs : int, optional
-        Of more ordered pairs than this, so many are drawn.
+        Most ordered pairs; if there are more, this many are drawn.
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ def inlier_pools(
         if not 0 < count <= len(normal) or count == len(dataset.X):
             raise CollectionError(
                 f"Dataset {dataset.name!r} has {len(normal)} normal instances of {len(dataset.X)}, and {count} of them "
-                "were to be the known ones; at least one must be known and one instance be left over. "
+                "were to be the known ones; at least one must be known, and at least one instance must remain. "
                 "Leave the dataset out or choose another number."
             )
         known = np.isin(np.arange(len(dataset.X)), normal[:count])
