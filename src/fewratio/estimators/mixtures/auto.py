@@ -36,7 +36,7 @@ from fewratio.estimators.parameters import StrOptions, common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
 
-# Possible `members`; the first are the default.
+# Possible `members`; the first is the default.
 _KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
 # The share of each estimator, for each of `SIZES`.
 Shares = Sequence[tuple[float, ...]]
