@@ -57,9 +57,11 @@ def test_a_new_category_is_strange_unless_most_are_new():
     assert rated[-1, 0] > 5
     assert rated[-1, 1] == 0
     assert not rated[:-1, 0].any()
-    # A fifth of the rows have a category that no other has, so that one more is two deviations off.
-    often_new = np.array([0] * 80 + list(range(1, 21)))
-    np.testing.assert_allclose(rate_new_categories([often_new], n_normals=60)[80:], 2.0)
+    # A quarter of the normals have a category of their own; new ones of the batch do not make each other usual.
+    often_new = np.array([*range(1, 16), *[0] * 70, *range(16, 19)])
+    rated = rate_new_categories([often_new], n_normals=60)
+    np.testing.assert_allclose(rated[-3:], np.sqrt(1 / (1 / 88 + 15 / 60) - 1))
+    np.testing.assert_allclose(rate_new_categories([often_new[15:]], n_normals=45)[-3:], np.sqrt(72))
 
 
 def test_encoded_batches_are_scored_alike_where_no_category_is_new():

@@ -116,9 +116,9 @@ def _residual_weights(rows: Floats) -> Floats:
 def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Floats:
     """Return how strange each row's category is if no normal has it; 0 if one has.
 
-    That is in deviations of a column that is one in the rows whose category is as seldom as this or seldomer, and zero
-    in the others: where most categories are as seldom, as names are, a new one is not strange. A normal is compared
-    with the others.
+    That is in deviations of zeros and ones with the share of ones that this category has among all rows, plus that of
+    the normals whose category is as seldom: where hardly any normal shares its category, as with names, a new one is
+    not strange. A normal is compared with the others.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Fl
     Examples
     --------
     >>> rate_new_categories([np.array([0, 0, 0, 1, 0, 1, 2])], n_normals=4).T.round(2)
-    array([[0.  , 0.  , 0.  , 1.15, 0.  , 0.  , 2.45]])
+    array([[0.  , 0.  , 0.  , 1.58, 0.  , 0.  , 2.45]])
     """
     result = np.zeros((len(codes[0]), len(codes)))
     for column, of_rows in enumerate(codes):
@@ -141,6 +141,8 @@ def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Fl
         count = np.bincount(places)[places]
         known = np.bincount(places[:n_normals], minlength=places.max() + 1)[places]
         known[:n_normals] -= 1
-        as_seldom = np.searchsorted(np.sort(count), count, side="right")
-        result[:, column] = np.where(known == 0, np.sqrt((n - as_seldom) / as_seldom), 0)
+        n_as_seldom = np.searchsorted(np.sort(count[:n_normals]), count, side="right")
+        n_as_seldom[:n_normals] -= 1
+        share = count / n + n_as_seldom / n_normals
+        result[:, column] = np.where(known == 0, np.sqrt((1 - share).clip(0) / share), 0)
     return result
