@@ -349,7 +349,7 @@ def test_copied_rows_are_said_where_single_columns_repeat(n_columns, copied):
 
 def test_rows_that_both_tables_have_are_said_where_they_are_no_chance():
     rows = np.random.default_rng(0).normal(size=(150, 5)).round(1)
-    with pytest.warns(UserWarning, match="100 rows of A are also in B; .* Compare only the new rows"):
+    with pytest.warns(UserWarning, match="100 rows of A are also in B; .* Compare rows that only one of them has"):
         compare_datasets(rows[:100], rows, n_permutations=19)
 
 

@@ -428,3 +428,12 @@ def test_categories_that_may_be_misprints_are_said(recwarn, first, second, said)
     compare_datasets(*tables, n_permutations=0)
     found = [str(each.message) for each in recwarn if "did you mean" in str(each.message)]
     assert found == [f"Only one table has {each}. Where they are the same, write them alike." for each in said]
+
+
+def test_a_rare_category_that_differs_is_named():
+    rng = np.random.default_rng(3)
+    common = [rng.choice(["UA", "B6", "EV", "DL", "WN"], 1500).tolist() for _ in range(2)]
+    tables = [pd.DataFrame({"carrier": [*each, *[rare] * 12]}) for each, rare in zip(common, ("F9", "AS"), strict=True)]
+    (carrier,) = compare_datasets(*tables, random_state=0).columns
+    assert {carrier.first, carrier.second} in ({"F9 1%", "F9 0%"}, {"AS 0%", "AS 1%"})
+    assert abs(carrier.effect) == pytest.approx(2 * np.arcsin(np.sqrt(12 / 1512)))

@@ -84,7 +84,7 @@ def warn_of_copies(
         if _is_no_chance(different, columns, in_common, max(map(_equal_pairs, counts))):
             warn(
                 f"{write_count(n_shared, 'row')} of {names[0]} are also in {names[1]}; the test assumes "
-                "independent rows, so it may miss a difference. Compare only the new rows."
+                "independent rows, so it may miss a difference. Compare rows that only one of them has."
             )
 
 

@@ -12,6 +12,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_list
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TIME
 from fewratio.data.columns import Column
+from fewratio.data.non_overlapping import Levels
 from fewratio.data.spelling import differ_in_a_letter, find_misprints
 from fewratio.errors import warn
 from fewratio.estimators.samples import Samples
@@ -154,10 +155,9 @@ def describe_columns(
             held = apart[order[each.column]]
             effect = float(shares_apart(np.array(held.share), np.array(1 - held.share)))
             found[place] = each._replace(first=held.first, second=held.second, effect=effect)
-        elif each.first.startswith(_OTHER):
+        elif each.kind == CATEGORY and samples.columns[each.column][0].pools_others:
             # The share of all rare values together does not show how they differ.
-            words = _count_values(samples.category_codes[each.column], len(first))
-            found[place] = each._replace(first=words[0], second=words[1], effect=None)
+            found[place] = each._replace(**_describe_levels(samples.levels[each.column], len(first), each))
     return sorted(
         found, key=lambda each: (order.get(each.column, len(order)), each.p_value or 0, -abs(each.effect or 0))
     )
@@ -178,10 +178,28 @@ def explain_joint(columns: Sequence[ColumnDifference], joint: Sequence[ColumnDif
     return said + ["no contribution: no linear function of the columns shows the joint difference"] * no_part
 
 
-def _count_values(codes: Numbers, n_first: int) -> list[str]:
-    """Say how many categories each sample has, and how many of them only it has."""
-    sides = [set(np.unique(part[part >= 0]).tolist()) for part in (codes[:n_first], codes[n_first:])]
-    return [f"{len(own)} values, {len(own - other)} only here" for own, other in (sides, sides[::-1])]
+def _describe_levels(levels: Levels, n_first: int, described: ColumnDifference) -> dict[str, Any]:
+    """Name the category that differs most before rare ones are pooled, if chance does not explain it.
+
+    Otherwise, if most rows have rare categories, say how many categories each sample has, and how many only it has.
+    """
+    parts, n_levels = (levels.codes[:n_first], levels.codes[n_first:]), len(levels.texts)
+    counts = np.stack([np.bincount(part[part >= 0], minlength=n_levels) for part in parts])
+    sizes = np.array([[len(part)] for part in parts])
+    first, second = counts / sizes
+    share = counts.sum(0) / sizes.sum()
+    scores = np.abs(first - second) / np.sqrt(np.maximum(share * (1 - share), 1e-300) * (1 / sizes).sum())
+    best = int(scores.argmax())
+    # The largest of many normal variables.
+    if scores[best] > np.sqrt(2 * np.log(2 * n_levels)):
+        words = [f"{levels.texts[best]} {each[best]:.0%}" for each in (first, second)]
+        return {"first": words[0], "second": words[1], "effect": float(shares_apart(first, second)[best])}
+    if not described.first.startswith(_OTHER):
+        return {}
+    is_there = counts > 0
+    n_own, n_only = is_there.sum(1), (is_there & ~is_there[::-1]).sum(1)
+    words = [f"{own} values, {only} only here" for own, only in zip(n_own, n_only, strict=True)]
+    return {"first": words[0], "second": words[1], "effect": None}
 
 
 def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level: float) -> list[Relation]:

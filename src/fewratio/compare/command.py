@@ -276,7 +276,9 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     for relation in result.relations[:_RELATIONS]:
         yield f"together    {relation.text}"
     if len(result.relations) > _RELATIONS:
-        yield f"            and {len(result.relations) - _RELATIONS} more pairs; --json gives all"
+        from fewratio.core.wording import write_count
+
+        yield f"            and {write_count(len(result.relations) - _RELATIONS, 'more pair')}; --json gives all"
     for place, region in enumerate(result.regions):
         yield f"{'' if place else 'regions':<12}{region.write(result.names)}"
     differ = result.p_value is None or result.p_value <= LEVEL

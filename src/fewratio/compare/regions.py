@@ -58,7 +58,7 @@ class Region(NamedTuple):
         An approximate 95 % interval for the ratio that accounts for the search: it holds for all regions at once.
     p_value : float
         The chance that the search finds a region as strong if nothing differs. From the second region on: among the
-        rows outside earlier regions, if those are real.
+        rows outside earlier regions, which assumes that those are real.
     is_of_rest : bool
         Whether there are earlier regions.
     """
@@ -155,7 +155,7 @@ def explain_regions(regions: Sequence[Region], differ: bool) -> list[str]:
     said = ["p-values account for the search, which also runs on permutations of the samples"] * bool(regions)
     if any(each.is_of_rest for each in regions):
         said.append(
-            "later regions, their shares and p-values refer to the rows outside earlier ones, if those are real"
+            "shares and p-values of later regions refer to the rows outside earlier ones, and assume that those are real"
         )
     if regions and not differ:
         said.append("the test of the whole tables finds no difference: treat the region as a hint")

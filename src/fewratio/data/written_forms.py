@@ -128,7 +128,7 @@ def advise(form: str) -> tuple[str, str]:
         thousands = "If the commas divide thousands, as is likely where three digits follow each, remove them"
         return "numbers are written as 1366.8", f"{thousands}; if they are decimal marks, {points}"
     return (
-        "numbers have no units, signs or thousands separators, as in 1366.8",
+        "numbers have no units, currency signs or thousands separators, as in 1366.8",
         "Remove what is not part of the numbers",
     )
 
