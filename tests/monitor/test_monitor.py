@@ -220,3 +220,19 @@ def test_a_picture_and_a_report():
 def test_mistakes(call, error, said):
     with pytest.raises(error, match=said):
         call()
+
+
+def test_what_was_learned_still_counts_after_a_file(tmp_path):
+    # Only learned scores see that columns which were independent are equal now.
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(400, 3))
+    rows[100:, 1] = rows[100:, 0] + 0.5 * rows[100:, 1]
+    monitor = DriftMonitor(REFERENCE, random_state=0)
+    resumed = DriftMonitor(REFERENCE, random_state=0)
+    for number, batch in enumerate(np.split(rows, 8)):
+        monitor.update(batch)
+        resumed.update(batch)
+        resumed.save(tmp_path / f"{number}.fewratio")
+        resumed = DriftMonitor.load(tmp_path / f"{number}.fewratio")
+        assert resumed.state.evidence == pytest.approx(monitor.state.evidence)
+    assert resumed.state.alarm_row == monitor.state.alarm_row is not None

@@ -155,7 +155,7 @@ def explain_regions(regions: Sequence[Region], differ: bool) -> list[str]:
     said = ["p-values account for the search, which also runs on permutations of the samples"] * bool(regions)
     if any(each.is_of_rest for each in regions):
         said.append(
-            "shares and p-values of later regions refer to the rows outside earlier ones, and assume that those are real"
+            "shares and p-values of later regions refer to the rows outside earlier ones, assuming that those are real"
         )
     if regions and not differ:
         said.append("the test of the whole tables finds no difference: treat the region as a hint")

@@ -389,6 +389,8 @@ class DriftMonitor(Stored):
         monitor._edges = arrays["edges"]
         for name, part in known.items():
             setattr(part, name, arrays[name])
+        # What was learned has weights only now.
+        monitor._weigh()
         monitor._n_rows, monitor._largest = header["n_rows"], header["largest"]
         monitor._alarm_row, monitor._step = header["alarm_row"], header["step"]
         monitor._since = None if header["since"] is None else Since(*header["since"])
