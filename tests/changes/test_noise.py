@@ -119,3 +119,14 @@ def test_swings_need_ruptures(monkeypatch):
     monkeypatch.setitem(sys.modules, "ruptures", None)
     with pytest.raises(MissingPackageError, match=r"fewratio\[swings\]"):
         detect_changes(np.arange(40.0) % 7, swings="changes")
+
+
+@pytest.mark.parametrize("row", [390, 500])
+def test_a_step_is_found_where_the_spread_has_a_season(row):
+    # Many changes of spread explain the season too, but worse than the season and one step.
+    rng, time = np.random.default_rng(5), np.arange(800)
+    series = rng.normal(size=800) * (1 + 0.8 * np.sin(2 * np.pi * time / 200))
+    series[row:] += 3
+    found = detect_changes(series)
+    assert np.abs(found.points - row).max() <= 5
+    assert [each["kind"] for each in found.changes] == ["level"]

@@ -329,14 +329,18 @@ def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) ->
 
 
 def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) -> _Proposal:
-    """Return the best description; the spread may swing in the best one with changes and the best without."""
+    """Return the best description, with a spread that may swing."""
     known = sorted(proposals)
-    finalists = [next((each for each in known if bool(each.points) == changes), None) for changes in (False, True)]
-    return min(
-        each._replace(length=each.length - sum(swing.saved for swing in _fit_swings(series, rounding, *each[1:])))
-        for each in finalists
-        if each is not None
-    )
+    calm = next(each for each in known if not each.points)
+    best, others = _with_swings(series, rounding, calm), [each for each in known if each.points]
+    # Many changes also explain swings of the spread: if there are any, fewer changes with swings may be better.
+    others = others[:1] if best.length == calm.length else others
+    return min(best, *(_with_swings(series, rounding, each) for each in others)) if others else best
+
+
+def _with_swings(series: Floats, rounding: Floats, proposal: _Proposal) -> _Proposal:
+    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:]))
+    return proposal._replace(length=proposal.length - saved)
 
 
 def _propose(series: Floats, rounding: Floats, trend: bool, report: Callable[[], None]) -> Iterator[_Proposal]:
