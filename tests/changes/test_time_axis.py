@@ -243,3 +243,12 @@ def test_even_numbers(numbers, expected):
     for dtype in (np.float64, np.float32):
         assert is_even(numbers.astype(dtype)) == expected
     assert not is_even(np.r_[numbers[:10], numbers[11:]].astype(np.float64))
+
+
+@pytest.mark.parametrize(("year", "why"), [(1901, "1 repeated value"), (np.nan, "1 missing value")])
+def test_a_year_that_is_not_used_as_the_time_is_said(year, why):
+    years = np.arange(1871.0, 1971)
+    years[29] = year
+    table = pd.DataFrame({"year": years, "volume": np.random.default_rng(0).normal(size=100)})
+    with pytest.warns(FewRatioWarning, match=f"'year' is compared, not used as the time: it has {why}. .* time='year'"):
+        detect_changes(table)

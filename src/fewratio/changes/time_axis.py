@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import quote_list
+from fewratio.core.wording import quote_list, write_count
 from fewratio.data.column_kinds import (
     CATEGORY,
     DATE,
@@ -121,6 +121,7 @@ def find_time(
     free = [label for label in raw.labels if label not in spoken and label != time]
     found = _find(raw, free, only_dates) if time is None else _read_column(raw, time)
     if found is None:
+        _warn_of_near_times(raw, free)
         return None, raw, None
     free = [label for label in free if label not in found.columns]
     check_one_series(raw, found, free)
@@ -133,6 +134,22 @@ def find_time(
         found, raw = found.take(order), raw.take(order)
     _say(found, follows, time is None, order is not None)
     return found, raw.select(kept) if kept else raw.drop(found.columns), order
+
+
+def _warn_of_near_times(raw: RawTable, free: Sequence[str]) -> None:
+    """Warn of columns that would be the time but for a few values that repeat, are missing, or are out of order."""
+    for label in free if raw.is_named else ():
+        values = raw.values(label)
+        if _rank(label) != 0 or values.kind not in (NUMBER, DATE):
+            continue
+        known = values.numbers[np.isfinite(values.numbers)]
+        n_rows, n_times = len(values.numbers), len(np.unique(known))
+        if 3 * n_times > 2 * n_rows:
+            missing, repeated = n_rows - len(known), len(known) - n_times
+            why = write_count(missing or repeated, f"{'missing' if missing else 'repeated'} value")
+            why = f"it has {why}" if missing or repeated else "its values do not rise evenly"
+            choose = f"If it is the time, choose {name_parameter('time', label)}."
+            warn(f"Column {label!r} is compared, not used as the time: {why}. {choose}")
 
 
 def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -> None:
