@@ -5,7 +5,7 @@ chosen on the test half. Rivals that are not installed are left out.
 
 pip install -e '.[peers-comparison,peers-outliers,swings]'; export FEWRATIO_DATA=...
 python benchmarks/answers.py --only halves --jobs 2 > results/benchmarks/halves.jsonl   # 19 minutes of processor time
-python benchmarks/answers.py --only errors --draws 5 > results/benchmarks/errors.jsonl   # four minutes
+python benchmarks/answers.py --only errors --draws 20 > results/benchmarks/errors.jsonl   # 16 minutes
 python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
 python benchmarks/answers.py --only weights > results/benchmarks/weights.jsonl            # four minutes

@@ -137,19 +137,18 @@ def find_time(
 
 
 def _warn_of_near_times(raw: RawTable, free: Sequence[str]) -> None:
-    """Warn of columns that would be the time but for a few values that repeat, are missing, or are out of order."""
+    """Warn of columns that would be the time but for a few values that repeat or are missing."""
     for label in free if raw.is_named else ():
         values = raw.values(label)
         if _rank(label) != 0 or values.kind not in (NUMBER, DATE):
             continue
         known = values.numbers[np.isfinite(values.numbers)]
         n_rows, n_times = len(values.numbers), len(np.unique(known))
-        if 3 * n_times > 2 * n_rows:
-            missing, repeated = n_rows - len(known), len(known) - n_times
+        missing, repeated = n_rows - len(known), len(known) - n_times
+        if 3 * n_times > 2 * n_rows and (missing or repeated):
             why = write_count(missing or repeated, f"{'missing' if missing else 'repeated'} value")
-            why = f"it has {why}" if missing or repeated else "its values do not rise evenly"
             choose = f"If it is the time, choose {name_parameter('time', label)}."
-            warn(f"Column {label!r} is compared, not used as the time: {why}. {choose}")
+            warn(f"Column {label!r} is compared, not used as the time: it has {why}. {choose}")
 
 
 def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -> None:
