@@ -108,6 +108,7 @@ def drawn_pairs(small_examples):
     return [DrawnPair(**pair) for pair in small_examples["pairs"]]
 
 
+@pytest.mark.slow
 def test_examples_are_four_pairs_from_hard_to_easy(drawn_pairs):
     assert len(drawn_pairs) == 4
     for pair in drawn_pairs:
@@ -217,6 +218,7 @@ def test_the_page_holds_everything_and_fetches_nothing(records, small_examples, 
 
 
 @pytest.mark.parametrize("name", ["latent-dimension", "support-size", "training-curves"])
+@pytest.mark.slow
 def test_a_figure_is_drawn_from_the_command_line(name, records):
     path = records / "figure.png"
     assert cli.main(["figure", name, "--results", str(records), "--output", str(path)]) == 0

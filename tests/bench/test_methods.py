@@ -125,6 +125,7 @@ def test_mean_discrepancies_are_those_of_each_pair():
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_learned_methods_judge_every_cell_role_and_setting_once(changes):
     method, cells = replace(OURS, **changes), small_cells()
     verdicts = list(method.judge(cells, BENCH))
@@ -394,6 +395,7 @@ def test_pairs_that_a_kernel_cannot_tell_apart_tie():
 # ---------------------------------------------------------------- the users' estimator
 
 
+@pytest.mark.slow
 def test_a_row_of_the_users_estimator_is_that_estimator(tmp_path):
     parameters = {"features": "both", "n_networks": 2, "n_support": (1, 3), "max_steps": 3, "width": 8, "n_query": 10}
     method = Pretrained("ours", parameters=parameters)

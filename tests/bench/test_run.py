@@ -21,6 +21,7 @@ from fewratio_bench.records import RecordFile
 from tests.bench.conftest import KERNEL, OURS, SMALL, TRAINING
 
 
+@pytest.mark.slow
 def test_every_method_split_size_setting_and_role_is_recorded(measure, tmp_path):
     records = measure(tmp_path, 2).read()
     # methods' settings x splits x sizes x roles x metrics (J, regret and AUC)
@@ -30,6 +31,7 @@ def test_every_method_split_size_setting_and_role_is_recorded(measure, tmp_path)
     assert all(record.commit and record.device == "cpu" for record in records)
 
 
+@pytest.mark.slow
 def test_a_second_run_measures_only_what_is_missing(measure, tmp_path):
     first = measure(tmp_path, 1).read()
     longer = measure(tmp_path, 2).read()
@@ -119,6 +121,7 @@ def press_ctrl_c(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:Training was interrupted")
+@pytest.mark.slow
 def test_an_interrupted_run_records_nothing_half_trained_and_goes_on(measure, tmp_path, press_ctrl_c, capsys):
     whole = measure(tmp_path / "whole", 1).read()
     drawn = press_ctrl_c(2)
@@ -163,6 +166,7 @@ def test_a_killed_run_goes_on_and_gets_the_same_records(measure, experiment, tmp
     assert [record.value for record in after] == [record.value for record in whole]
 
 
+@pytest.mark.slow
 def test_records_of_other_settings_are_kept_apart(measure, experiment, tmp_path, capsys):
     """A method that has changed is measured again; tables show only what it is now."""
     before = measure(tmp_path, 1).read()
@@ -180,6 +184,7 @@ def test_records_of_other_settings_are_kept_apart(measure, experiment, tmp_path,
 
 
 @pytest.mark.filterwarnings("ignore:Training was interrupted")
+@pytest.mark.slow
 def test_a_checkpoint_of_another_loss_is_not_taken(measure, experiment, tmp_path, press_ctrl_c):
     """Bounds are trained one after the other; a run cut off in the second does not go on from it in the first."""
     shared = {"encoder": "none", "head": "shared", "clip": "ratio", "bounds": (0.1, 10.0), "latent_dims": (3,)}
@@ -208,6 +213,7 @@ def test_a_wrong_call_is_told_from_a_failure(experiment, tmp_path, capsys, wrong
     assert wrong[1] in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_run_and_table_from_the_command_line(experiment, tmp_path, capsys):
     arguments = ["--results", str(tmp_path), "--splits", "2", "--device", "cpu", "--no-progress"]
     assert cli.main(["run", "synthetic", *arguments]) == 0

@@ -60,6 +60,7 @@ def state(model, intervals):
     return {**model.state_dict(), **{f"intervals.{name}": t for name, t in intervals.state_dict().items()}}
 
 
+@pytest.mark.slow
 def test_every_stage_trains_and_gives_finite_weights(trained):
     model, intervals, histories, _ = trained
     assert [history.step for history in histories] == [[4], [2], [3]]
@@ -71,6 +72,7 @@ def test_every_stage_trains_and_gives_finite_weights(trained):
     assert any(not torch.equal(start[name], tensor) for name, tensor in intervals.state_dict().items())
 
 
+@pytest.mark.slow
 def test_the_seed_decides(trained):
     again, other = (state(*train_both(seed)[:2]) for seed in (3, 4))
     mine = state(*trained[:2])

@@ -247,6 +247,7 @@ def test_a_month_is_a_time():
     assert found.times[30] == np.datetime64("1992-07-01")
 
 
+@pytest.mark.slow
 def test_without_permutations_nothing_is_tested():
     found, expected = detect_changes(two_changes(), n_permutations=0), detect_changes(two_changes())
     assert not found.is_test
@@ -310,6 +311,7 @@ def test_nothing_changes_in_a_constant_series(value):
     assert len(detect_changes(np.full(30, value), window=5, **QUICK).points) == 0
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same():
     first, second = (detect_changes(two_changes(), window=15, **QUICK) for _ in range(2))
     assert first.to_dict() == second.to_dict()

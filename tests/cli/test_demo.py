@@ -22,6 +22,7 @@ def fewratio(*arguments, cwd=None):
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
+@pytest.mark.slow
 def test_the_main_demo_compares_real_tables_and_finds_outliers(tmp_path, monkeypatch):
     done = fewratio("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -98,6 +98,7 @@ def test_the_first_command_works_and_says_what_became_of_the_columns(folder, tmp
     np.testing.assert_allclose(prices, shown["price"])
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_on_such_tables_and_used(folder, tmp_path):
     model = str(tmp_path / "sites.safetensors")
     train = ("train", "sites", "--decimal", ",", "-o", model, "--scale", "columns")

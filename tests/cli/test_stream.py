@@ -127,6 +127,7 @@ def test_an_interrupt_leaves_nothing_and_an_input_is_never_replaced(folder, monk
     "arguments",
     [["weights", "a.csv", "b.csv"], ["compare", "a.csv", "b.parquet"], ["changes", "a.csv", "--window", "9"]],
 )
+@pytest.mark.slow
 def test_every_verb_writes_parquet(folder, arguments):
     for output in ("out.csv", "out.parquet"):
         assert CliRunner().invoke(app, [*arguments, "-o", output]).exit_code == 0

@@ -157,6 +157,7 @@ def test_units_do_not_matter_unless_asked_for(filled, tmp_path, verb):
         assert not np.allclose(plain[keys[verb]], expected)
 
 
+@pytest.mark.slow
 def test_changes_are_those_of_time(filled, tmp_path):
     series = np.loadtxt(filled / "series.csv", delimiter=",", skiprows=1)
     days = np.arange("2024-01-01", "2024-03-01", dtype="datetime64[D]")
@@ -305,6 +306,7 @@ def test_info_tells_what_was_learned(filled):
     assert (found["parameters"]["training__max_steps"], found["parameters"]["scale"]) == (3, "columns")
 
 
+@pytest.mark.slow
 def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     model = str(tmp_path / "m.model")
     done = run(["train", "sources", "-o", model, "--json"], filled)

@@ -175,6 +175,7 @@ def test_a_given_estimator_is_tested_too():
 @quick
 @given(seeds, st.integers(2, 8), st.integers(4, 8), st.sampled_from([39, 5000]))
 @pytest.mark.filterwarnings("ignore:With ")
+@pytest.mark.slow
 def test_neither_the_order_of_rows_nor_of_samples_matters(seed, n_a, n_b, n_permutations):
     A, B = samples(seed, n_a, n_b)
     rng = np.random.default_rng(seed)
@@ -475,6 +476,7 @@ def test_datasets_keep_their_names():
 
 
 @pytest.mark.filterwarnings("ignore:With ")
+@pytest.mark.slow
 def test_a_learned_estimator_compares():
     sources = gaussian_family(8, n_instances=20, random_state=0).collection
     learned = meta_estimator(n_support=3, max_steps=2, n_query=5, random_state=0, device="cpu").pretrain(sources)
