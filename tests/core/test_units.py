@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from fewratio.core import units as scaling
-from fewratio.core.units import clip_far, clip_to_middle
+from fewratio.core.units import clip_far, clip_to_middle, rank_values
 
 
 def test_scaling_is_that_of_all_rows_together():
@@ -113,3 +114,11 @@ def test_a_small_deviation_beside_a_large_mean_is_a_unit():
     large, small = (scaling.standardise(each, [slice(0, 1)]) for each in (rows + 1e13, rows))
     np.testing.assert_allclose(large, small, atol=0.01)
     assert not scaling.standardise(np.full((3000, 1), 0.1), [slice(0, 1)]).any()
+
+
+@pytest.mark.parametrize("values", [[], [2.0], [3, 1, 3, 2, 3], [-0.0, 0.0, 1e300, -1e300]])
+def test_ranks_are_those_of_scipy(values):
+    values = np.array(values, dtype=float)
+    np.testing.assert_array_equal(rank_values(values), rankdata(values))
+    many = np.random.default_rng(0).integers(0, 50, 1000) / 7
+    np.testing.assert_array_equal(rank_values(many), rankdata(many))

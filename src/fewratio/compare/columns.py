@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import rankdata
 
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import rank_values
 from fewratio.core.wording import write_list
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TIME
 from fewratio.data.columns import Column
@@ -228,7 +228,7 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
             continue
         for name, (_, where) in zip(names, described, strict=True):
             if name not in ranks:
-                ranks[name] = [rankdata(X.numbers[:, where.start]) for X in samples.tables]
+                ranks[name] = [rank_values(X.numbers[:, where.start]) for X in samples.tables]
         if any(np.ptp(each) == 0 for name in names for each in ranks[name]):
             continue
         first, second = (

@@ -126,6 +126,20 @@ def clip_far(values: Floats, n_deviations: float, middle: Floats | float = 0.0) 
     return np.clip(values, middle - limits, middle + limits)
 
 
+def rank_values(values: Floats) -> Floats:
+    """Return the rank of each value, from 1 on; equal values have the mean of their ranks.
+
+    `scipy.stats.rankdata` gives the same, but importing it takes a third of the time of a small comparison.
+
+    Examples
+    --------
+    >>> rank_values(np.array([3.0, 1.0, 3.0]))
+    array([2.5, 1. , 2.5])
+    """
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[places]
+
+
 def rank_knots(values: Floats, most: int = _KNOTS) -> tuple[Floats, Floats]:
     """Return values of a column and their ranks, between 0 and 1, from which to interpolate other ranks.
 

@@ -6,9 +6,9 @@ from itertools import combinations
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.stats import rankdata
 
 from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.units import rank_values
 
 # Least variance, as a share of that of all rows: a constant column counts as one that varies a little.
 _LEAST_VARIANCE = 0.01
@@ -184,7 +184,7 @@ def _compute_residuals(samples: Sequence[Floats]) -> list[Floats]:
 
 def _rank(sample: Floats) -> Floats:
     """Return the ranks of each column, centred and scaled to length 1; 0 if all are tied."""
-    ranks = rankdata(sample, axis=0)
+    ranks = np.column_stack([rank_values(column) for column in sample.T])
     ranks -= ranks.mean(0)
     length = np.linalg.norm(ranks, axis=0)
     return np.divide(ranks, length, out=np.zeros_like(ranks), where=length > 0)

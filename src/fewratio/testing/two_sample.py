@@ -10,14 +10,13 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist
 from scipy.special import gammainc, gammaincc, ndtr, ndtri
-from scipy.stats import rankdata
 
 from fewratio.core.arrays import COMPUTED, real_deviation
 from fewratio.core.blocks import BLOCK_VALUES, row_blocks
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import gaussian_kernel, median_width
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.units import clip_far, rank_knots, standardise
+from fewratio.core.units import clip_far, rank_knots, rank_values, standardise
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import OnStep
 from fewratio.testing.permutations import ROUNDING, Exchange, compute_divergences
@@ -633,7 +632,7 @@ def _invert(deviations: Floats) -> Floats:
 def _rank(values: Floats, kept: Numbers) -> tuple[Floats, Floats]:
     """Return the ranks of values, between 0 and 1, and their normal scores; interpolated if there are many."""
     n = len(values)
-    ranks = (rankdata(values) - 0.5) / n if len(kept) == n else np.interp(values, *rank_knots(values[kept]))
+    ranks = (rank_values(values) - 0.5) / n if len(kept) == n else np.interp(values, *rank_knots(values[kept]))
     return ranks, ndtri(ranks)
 
 
