@@ -433,7 +433,10 @@ def change_penalty(n: int, degree: int, tails: Floats) -> float:
 def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: int = 1) -> list[int]:
     """Drop changes that noise explains, the smallest first; return the others."""
     points, degree = proposal.points, proposal.degree
-    swings = _fit_swings(series, rounding, points, degree) if points else []
+    if not points:
+        return []
+    swings = _fit_swings(series, rounding, points, degree)
+    cost = Cost(series, estimate_noise(series), max(degree, 0), rounding)
     known = dict[tuple[int, int, int], bool]()
     while True:
         spans = _list_spans(points, len(series))
@@ -444,7 +447,6 @@ def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: 
                 points = [point for point in points if point != span[1]]
                 if points and degree != KINKED:
                     # The nearest one may have been half of the same change.
-                    cost = Cost(series, estimate_noise(series), degree, rounding)
                     points = refine_points(cost, points, min(abs(point - span[1]) for point in points))
                 break
         else:
