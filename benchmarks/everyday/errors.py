@@ -207,8 +207,12 @@ def own_flags(result: OutlierResult, is_error: np.ndarray) -> Iterator[tuple[str
     yield LISTED, float((result.is_outlier | is_listed)[is_error].mean())
 
 
-def recalls(name: str, n_normals: int, seed: int) -> Iterator[tuple[str, str, float]]:
-    """Go through kinds of errors and methods: the recall of each on one draw."""
+def recalls(name: str, n_normals: int, seed: int) -> list[tuple[str, str, float]]:
+    """Return the recall of each method for each kind of error, on one draw."""
+    return list(_go_through(name, n_normals, seed))
+
+
+def _go_through(name: str, n_normals: int, seed: int) -> Iterator[tuple[str, str, float]]:
     planted = draw(name, n_normals, seed)
     if planted is None:
         return
@@ -242,7 +246,7 @@ def plant(report: Report, plan: Plan) -> None:
     names = list(tables())[:: 4 if plan.quick else 1]
     for n_normals in SIZES[::2] if plan.quick else SIZES:
         cases = [(name, seed) for name in names for seed in seeds]
-        found = plan.run(delayed(list)(recalls(name, n_normals, seed)) for name, seed in cases)
+        found = plan.run(delayed(recalls)(name, n_normals, seed) for name, seed in cases)
         rows = [(*case, *each) for case, of in zip(cases, found, strict=True) for each in of]
         frame = pd.DataFrame(rows, columns=["name", "seed", "kind", "method", "recall"])
         for (kind, method), part in frame.groupby(["kind", "method"], sort=False):

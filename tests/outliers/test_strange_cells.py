@@ -185,3 +185,14 @@ def test_rows_beyond_all_normals_are_not_expected_to_be_normal():
     assert result.is_outlier[:8].all()
     # Not 12, which is 4 % of all rows, as if none were an outlier.
     assert abs(result.expected_false - n_others) < 3
+
+
+def test_a_shift_of_the_batch_hides_no_broken_relation():
+    rng = np.random.default_rng(3)
+    normals = rng.normal(size=(700, 1)) + 0.2 * rng.normal(size=(700, 2))
+    batch = 1.2 + 0.5 * rng.normal(size=(350, 1)) + 0.2 * rng.normal(size=(350, 2))
+    # Each cell is where most normals are, and few rows of the batch.
+    batch[100] = -1.5, 1.5
+    result = InlierOutlierDetector().fit(normals).detect(batch)
+    assert result.order[0] == 100
+    assert result.is_outlier[100]
