@@ -67,7 +67,7 @@ _MONTHS = ["january", "february", "march", "april", "may", "june"]
 _MONTHS += ["july", "august", "september", "october", "november", "december"]
 _NAMED_ZONE = re.compile(r".{10}.*\d(?:Z|[+-]\d{2}(?::?\d{2})?)")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([aApP])\.?[mM]\.?)?")
-_SHORT_TIME = re.compile(r"(?:\d|1[0-2]):[0-5]\d")
+_SHORT_TIME = re.compile(r"(?:\d|1[0-2]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?")
 # As pandas writes it, in text and in JSON (ISO 8601), and as people do: 2h 5min.
 _DURATIONS = [
     re.compile(form)
@@ -532,14 +532,16 @@ def warn_of_numbers(columns: Sequence[ColumnValues]) -> None:
 
 
 def warn_of_times(columns: Sequence[ColumnValues]) -> None:
-    """Warn of texts that are times of day, but may be minutes and seconds: 4:40 without a zero, none beyond 12:59."""
+    """Warn of texts that are times of day, but may be durations: 4:40 or 0:04:40 without a zero, none from 13:00 on."""
     texts = [text for values in columns for text in values.texts]
-    clocks = list(map(_SHORT_TIME.fullmatch, texts))
-    if all(clocks) and any(len(text) == 4 for text in texts):
-        minutes, seconds = texts[0].split(":")
-        found = f"has texts such as {texts[0]!r}, none beyond 12:59"
-        advice = f"For minutes and seconds, write {minutes}min {seconds}s"
-        warn_of_kinds(columns[0].label, found, "they are read as times of day, hours and minutes", advice)
+    if all(map(_SHORT_TIME.fullmatch, texts)) and any(text[1] == ":" for text in texts):
+        parts = texts[0].split(":")
+        units, written = (
+            ("hours and minutes", ("min", "s")) if len(parts) == 2 else ("not as durations", ("h", "min", "s"))
+        )
+        found = f"has texts such as {texts[0]!r}, none from 13:00 on"
+        advice = f"For durations, write {' '.join(f'{part}{unit}' for part, unit in zip(parts, written, strict=True))}"
+        warn_of_kinds(columns[0].label, found, f"they are read as times of day, {units}", advice)
 
 
 def _refuse_text(
