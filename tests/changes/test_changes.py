@@ -434,3 +434,13 @@ def test_a_gap_in_a_season_is_no_change(options, start):
     series = 10 * np.sin(2 * np.pi * np.arange(3000) / 24) + np.random.default_rng(1).normal(20, 1, 3000)
     series[start : start + 41] = np.nan
     assert detect_changes(pd.DataFrame({"x": series}), **options).points.tolist() == []
+
+
+@pytest.mark.parametrize("n_missing", [14, 30])
+def test_a_gap_hides_no_change_within_it(n_missing):
+    series = np.random.default_rng(21).normal(size=200)
+    series[100:] += 3
+    series[100 - n_missing // 2 : 100 + n_missing // 2] = np.nan
+    changes = detect_changes(pd.DataFrame({"x": series})).changes
+    assert [change["column"] for change in changes] == ["x is missing", "x", "x is missing"]
+    assert abs(changes[1]["row"] - 100) <= 3

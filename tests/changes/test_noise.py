@@ -97,6 +97,16 @@ def test_other_columns_hide_no_clear_change():
     assert (change["row"], change["column"]) == (pytest.approx(28, abs=3), "4")
 
 
+@pytest.mark.parametrize("seed", [11, 12])
+def test_other_columns_hide_no_season_and_no_step_beside_it(seed):
+    rows = np.random.default_rng(seed).normal(size=(200, 8))
+    rows[:, 0] += 3 * np.sin(2 * np.pi * np.arange(200) / 37)
+    rows[100:, 0] += 4
+    (change,) = detect_changes(rows).changes
+    assert abs(change["row"] - 100) <= 3
+    assert (change["column"], change["kind"]) == ("0", "level")
+
+
 def test_a_step_that_a_line_explains_too_is_noted_and_found_without_a_trend():
     series = np.random.default_rng(5).normal(size=60) + 1.2 * (np.arange(60) >= 30)
     found = detect_changes(series)

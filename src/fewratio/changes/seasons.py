@@ -90,6 +90,7 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
     Yields
     ------
     n_parameters : int
+        Per column, besides the frequency.
     season : ndarray of shape (n, d)
     points : list of int
         The step, if there is one.
@@ -103,7 +104,7 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
             step, points = _fit_step(series, _make_waves(n, frequency, MOST_WAVES))
         frequency = find_frequency(series - step)
         for n_waves in range(1, MOST_WAVES + 1):
-            yield 1 + 2 * n_waves * d, _fit_waves(series - step, frequency, n_waves)[0], points
+            yield 2 * n_waves, _fit_waves(series - step, frequency, n_waves)[0], points
 
 
 def fit_waves(series: Floats) -> Iterator[tuple[int, Floats]]:

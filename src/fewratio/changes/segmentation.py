@@ -219,13 +219,31 @@ def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: boo
     cost = Cost(series, estimate_noise(series), 0, rounding)
     sides = cost.by_column(np.zeros_like(rows), rows) + cost.by_column(rows, np.full_like(rows, n))
     gains = _compute_gains(series, rounding, rows[sides.argmin(0)], 0)
-    for column in np.flatnonzero(gains > price):
+    for column in np.flatnonzero(gains > price).tolist():
         alone, floor = series[:, [column]], rounding[[column]]
         best = _choose(alone, floor, _propose(alone, floor, trend, lambda: None))
         for point in _confirm(alone, floor, best, d):
-            if all(abs(point - other) > _TOGETHER for other in [*points, *found]):
+            near = [other for other in [*points, *found] if abs(point - other) <= _TOGETHER]
+            if not near or (_is_apart(series, column, rounding, point, near)):
                 found.append(point)
     return found
+
+
+def _is_apart(series: Floats, column: int, rounding: Floats, point: int, near: list[int]) -> bool:
+    """Return whether others moved without noise at nearby points, which explain a column clearly worse than a point."""
+    alone, floor = series[:, [column]], rounding[[column]]
+    length = _describe(alone, floor, [point], 0).length
+    return all(
+        _has_clear_step(series, 0, other, len(series)) and _describe(alone, floor, [other], 0).length > length + _CLOSE
+        for other in near
+    )
+
+
+def _has_clear_step(series: Floats, start: int, point: int, stop: int) -> bool:
+    """Return whether a column without noise moves at a point."""
+    rows = series[start:stop]
+    moved = np.abs(series[min(point + 1, stop - 1)] - series[max(point - 2, start)]) > 1e-9 * np.ptp(rows, axis=0)
+    return any(is_staircase(column) for column in rows[:, moved].T)
 
 
 def _find_stop(
@@ -307,15 +325,19 @@ def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) ->
     best = _choose(series, rounding, _propose(series, rounding, trend, lambda: report(next(steps), None)))
     chosen: tuple[float, float, Floats] | None = None
     has_steps = [is_staircase(column) for column in series.T]
-    lengths = dict[tuple[int, ...], float]()
+    known = dict[tuple[int, ...], tuple[float, Floats]]()
     for n_parameters, season, points in propose_seasons(series):
-        # Waves would blur steps without noise.
-        season[:, has_steps] = 0
-        price = _PRICE * np.log(len(series)) * n_parameters
-        if tuple(points) not in lengths:
-            lengths[tuple(points)] = min(_describe_as(series, rounding, points, trend)).length
+        if tuple(points) not in known:
+            length = min(_describe_as(series, rounding, points, trend)).length
+            known[tuple(points)] = length, _measure_columns(series, rounding, points, trend)
+        length, lengths = known[tuple(points)]
+        price = _PRICE * np.log(len(series))
+        # Not all columns have the season. Waves would blur steps without noise.
+        has_none = lengths - _measure_columns(series - season, rounding, points, trend) <= price * n_parameters
+        season[:, has_none | has_steps] = 0
+        price *= 1 + n_parameters * np.count_nonzero(season.any(0))
         with_it = min(_describe_as(series - season, rounding, points, trend)).length
-        if with_it + price < min(lengths[tuple(points)], np.inf if chosen is None else chosen[0]):
+        if with_it + price < min(length, np.inf if chosen is None else chosen[0]):
             chosen = with_it + price, price, season
         report(next(steps), None)
     # The search is slow: repeat it at most once.
@@ -393,8 +415,21 @@ def _list_splits(n: int, least: int) -> Numbers:
 
 def _describe_as(series: Floats, rounding: Floats, points: list[int], trend: bool = True) -> list[_Proposal]:
     """Describe a series with given changes, or without changes but with a smooth trend."""
-    degrees = range(2 if points else _HIGHEST_DEGREE + 1) if trend else range(1)
-    return [_describe(series, rounding, points, degree) for degree in degrees]
+    return [_describe(series, rounding, points, degree) for degree in _list_degrees(points, trend)]
+
+
+def _list_degrees(points: list[int], trend: bool) -> range:
+    return range(2 if points else _HIGHEST_DEGREE + 1) if trend else range(1)
+
+
+def _measure_columns(series: Floats, rounding: Floats, points: list[int], trend: bool) -> Floats:
+    """Return how long the description of each column is with given changes, but for the price of these."""
+    lengths = [
+        fit_autoregressions(subtract_segments(series, points, degree), rounding, points).lengths
+        + _PRICE * np.log(len(series)) * degree
+        for degree in _list_degrees(points, trend)
+    ]
+    return np.min(lengths, axis=0)
 
 
 def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) -> _Proposal:
@@ -477,9 +512,7 @@ def _is_change(
     start, point, stop = span
     rows, d = series[start:stop], series.shape[1]
     residuals = subtract_segments(rows, [], _null_degree(degree))
-    # A step where there is no noise.
-    moved = np.abs(series[min(point + 1, stop - 1)] - series[max(point - 2, start)]) > 1e-9 * np.ptp(rows, axis=0)
-    if any(is_staircase(column) for column in rows[:, moved].T):
+    if _has_clear_step(series, *span):
         return True
     local = _fit_swings(rows, rounding, [], _null_degree(degree))
     for number, each in enumerate(swings):
