@@ -5,6 +5,7 @@ python benchmarks/monitor.py false --streams 250 --rows 10000 --workers 16 >> re
 python benchmarks/monitor.py since --streams 200 >> results/benchmarks/monitor.jsonl
 python benchmarks/monitor.py delay --streams 20 >> results/benchmarks/monitor.jsonl
 python benchmarks/monitor.py delay --streams 20 --calm 5000 --changes "shift 1.0" >> results/benchmarks/monitor.jsonl
+python benchmarks/monitor.py real --null 5 >> results/benchmarks/monitor.jsonl   # needs FEWRATIO_DATA
 python benchmarks/monitor.py cost >> results/benchmarks/monitor.jsonl
 python benchmarks/monitor.py summary
 
@@ -15,7 +16,8 @@ reference and after its rows; ``mmd`` and ``lsdd`` are the online detectors of a
 These four have the most sensitive threshold by which none of `--null` calm streams of `--null-rows` rows alarms: with
 fewer than a hundred streams of 10,000 rows that is easier for them than what fewratio promises. Rivals need their
 packages only: ``--methods adwin page-hinkley mmd lsdd`` runs where fewratio's own dependencies are missing. A delay
-counts from the change; streams that alarmed before it are left out and counted.
+counts from the change; streams that alarmed before it are left out and counted. ``real`` draws rows, with replacement,
+from tables of the development half of ADBench: of the normal ones, and after the change three in ten anomalies.
 """
 
 import argparse
@@ -24,7 +26,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,8 @@ N_CATEGORIES = 3
 WINDOW = 50
 # Streams of a record: a run that is stopped has measured something.
 BLOCK = 50
+# Of real tables: the share of anomalies after the change, and which tables are used.
+SHARE, MOST_COLUMNS, LEAST_NORMALS = 0.3, 40, 300
 RECORDS = Path("results/benchmarks/monitor.jsonl")
 
 
@@ -118,6 +123,26 @@ def draw_change(seed: int, number: int, n_reference: int, d: int, change: str, c
         # Rivals read no gaps.
         reference[:, 0], rows[:, 0] = rng.normal(size=n_reference), rng.normal(size=calm + n)
     rows[calm:] = CHANGES[change](rows[calm:], rng)
+    return reference, rows
+
+
+def read_tables() -> Iterator[tuple[str, Rows, Rows]]:
+    """Go through tables of ADBench: their names, normal rows and anomalies. Small and wide ones are left out."""
+    from everyday.data import folder
+
+    for path in sorted(folder("adbench", "development").glob("*.npz")):
+        with np.load(path) as file:
+            X, y = file["X"].astype(float), file["y"].ravel()
+        if X.shape[1] <= MOST_COLUMNS and (y == 0).sum() >= LEAST_NORMALS:
+            yield path.stem, X[y == 0], X[y == 1]
+
+
+def draw_real(rng: np.random.Generator, normals: Rows, others: Rows, sizes: tuple[int, int, int]) -> tuple[Rows, Rows]:
+    """Draw a reference, and a stream with so many calm rows and rows after the change."""
+    n_reference, calm, n = sizes
+    reference, rows = np.split(rng.choice(normals, n_reference + calm + n), [n_reference])
+    is_other = (np.arange(calm + n) >= calm) & (rng.random(calm + n) < SHARE)
+    rows[is_other] = rng.choice(others, is_other.sum())
     return reference, rows
 
 
@@ -214,12 +239,8 @@ def alibi(name: str, null: Iterator[tuple[Rows, Rows]]) -> Method:
     return lambda reference, rows: follow(reference, rows, limit)[0]
 
 
-def methods(options: argparse.Namespace, n_reference: int, d: int) -> Iterator[tuple[str, int, Method]]:
-    def null() -> Iterator[tuple[Rows, Rows]]:
-        rng = np.random.default_rng([7, n_reference, d])
-        for _ in range(options.null):
-            yield rng.normal(size=(n_reference, d)), rng.normal(size=(options.null_rows, d))
-
+def methods(options: argparse.Namespace, null: Callable[[], Iterator[tuple[Rows, Rows]]]) -> Iterator[Any]:
+    """Give names, rows per batch and methods, with thresholds by calm streams."""
     known: dict[str, Callable[[], Method]] = {
         "fewratio": lambda: fewratio(options.level),
         "adwin": lambda: adwin(null()),
@@ -277,26 +298,62 @@ def measure_false(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def measure_delay(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Give the rows from a change to the alarm, of streams that were calm before."""
-    for n_reference in options.reference:
-        for d in options.columns:
-            for name, batch, method in methods(options, n_reference, d):
-                for change in options.changes or CHANGES:
-                    start, drawn = time.perf_counter(), (options.seed, n_reference, d, change)
-                    delays = []
-                    for number in range(options.streams):
-                        stream = draw_change(drawn[0], number, *drawn[1:], options.calm, options.rows)
-                        delays.append(method(*stream) - options.calm)
-                    kept = [delay for delay in delays if delay > 0]
-                    median, error = summarise(np.array(kept)) if kept else (np.inf, np.inf)
-                    yield {
-                        "what": "delay", "method": name, "batch": batch, "level": options.level,
-                        "reference": n_reference, "columns": d, "calm": options.calm, "change": change,
-                        "streams": options.streams, "early": len(delays) - len(kept),
-                        "median": median if np.isfinite(median) else None,
-                        "error": error if np.isfinite(error) else None,
-                        "delays": [delay if np.isfinite(delay) else None for delay in kept],
-                        "seconds": time.perf_counter() - start,
-                    }  # fmt: skip
+    for n_reference, d in product(options.reference, options.columns):
+
+        def null(n_reference: int = n_reference, d: int = d) -> Iterator[tuple[Rows, Rows]]:
+            rng = np.random.default_rng([7, n_reference, d])
+            for _ in range(options.null):
+                yield rng.normal(size=(n_reference, d)), rng.normal(size=(options.null_rows, d))
+
+        for name, batch, method in methods(options, null):
+            for change in options.changes or CHANGES:
+                cell = {"reference": n_reference, "columns": d, "calm": options.calm, "change": change}
+                streams = (
+                    draw_change(options.seed, number, n_reference, d, change, options.calm, options.rows)
+                    for number in range(options.streams)
+                )
+                yield _delays(options, name, batch, method, cell, streams)
+
+
+def measure_real(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Give the same for streams drawn from real tables."""
+    for (table, normals, others), n_reference in product(read_tables(), options.reference[:1]):
+        sizes = n_reference, options.calm, options.rows
+
+        def null(normals: Rows = normals, n_reference: int = n_reference) -> Iterator[tuple[Rows, Rows]]:
+            rng = np.random.default_rng([7, n_reference])
+            for _ in range(options.null):
+                yield draw_real(rng, normals, normals, (n_reference, options.null_rows, 0))
+
+        for name, batch, method in methods(options, null):
+            cell = {"reference": n_reference, "columns": normals.shape[1], "calm": options.calm, "change": table}
+            streams = (
+                draw_real(np.random.default_rng([options.seed, number]), normals, others, sizes)
+                for number in range(options.streams)
+            )
+            yield _delays(options, name, batch, method, cell, streams) | {"what": "real delay"}
+
+
+def _delays(
+    options: argparse.Namespace,
+    name: str,
+    batch: int,
+    method: Method,
+    cell: dict[str, Any],
+    streams: Iterable[tuple[Rows, Rows]],
+) -> dict[str, Any]:
+    start = time.perf_counter()
+    delays = [method(*stream) - options.calm for stream in streams]
+    kept = [delay for delay in delays if delay > 0]
+    median, error = summarise(np.array(kept)) if kept else (np.inf, np.inf)
+    return {
+        "what": "delay", "method": name, "batch": batch, "level": options.level, **cell,
+        "streams": options.streams, "early": len(delays) - len(kept),
+        "median": median if np.isfinite(median) else None,
+        "error": error if np.isfinite(error) else None,
+        "delays": [delay if np.isfinite(delay) else None for delay in kept],
+        "seconds": time.perf_counter() - start,
+    }  # fmt: skip
 
 
 def summarise(delays: Rows) -> tuple[float, float]:
@@ -357,7 +414,7 @@ def compare_delays(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     found = [json.loads(line) for line in RECORDS.read_text().splitlines()]
     cells: dict[Any, dict[Any, Rows]] = {}
     for each in found:
-        if each["what"] == "delay" and "delays" in each:
+        if each["what"] in ("delay", "real delay") and "delays" in each:
             cell = tuple(each[name] for name in ("reference", "columns", "calm", "change"))
             delays = np.array([np.inf if delay is None else delay for delay in each["delays"]])
             cells.setdefault(cell, {})[each["method"], each["batch"]] = delays
@@ -383,7 +440,7 @@ def compare_delays(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 MEASURES = {
-    "false": measure_false, "delay": measure_delay, "since": measure_since, "cost": measure_cost,
+    "false": measure_false, "delay": measure_delay, "real": measure_real, "since": measure_since, "cost": measure_cost,
     "summary": compare_delays,
 }  # fmt: skip
 
