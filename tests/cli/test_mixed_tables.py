@@ -255,7 +255,7 @@ def test_pairs_are_offered_and_compared(tmp_path):
     assert "--paired country compares the pairs" in run(tmp_path, "compare", "a.csv", "b.csv").stderr
     done = run(tmp_path, "compare", "a.csv", "b.csv", "--paired", "country", "--output", "rows.csv")
     assert "\npairs       28 pairs by country; rows without a partner are left out: 2 of a.csv\n" in done.stdout
-    assert "the tables differ" in done.stdout
+    assert "answer      The tables differ" in done.stdout
     assert done.stderr == ""
     rows = pd.read_csv(tmp_path / "rows.csv")
     assert rows["row"].tolist() == [*range(2, 30), *range(28)]
@@ -416,8 +416,8 @@ def test_rows_of_a_part_are_those_of_the_file(folder, tmp_path):
 
 
 def test_a_verdict_stands_beside_the_p_value(folder):
-    assert "permutations): the tables differ" in run(folder, "compare", "a.csv", "b.csv", "--permutations", "99").stdout
-    assert "no difference found" in run(folder, "compare", "a.csv", "a.csv", "--permutations", "99").stdout
+    assert "answer      The tables differ" in run(folder, "compare", "a.csv", "b.csv", "--permutations", "99").stdout
+    assert "No difference was found" in run(folder, "compare", "a.csv", "a.csv", "--permutations", "99").stdout
 
 
 def test_what_is_used_is_not_called_left_out(tmp_path):

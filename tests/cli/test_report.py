@@ -20,7 +20,7 @@ ONE = {
     "compare-all --new": ["compare-all", "sites", "--new", "sites/west.csv"],
 }
 ANSWERS = {
-    "compare": "These tables differ",
+    "compare": "The tables differ",
     "weights": "Effective sample size",
     "ratio": "are more typical of a.csv",
     "outliers": "3 of 12 rows are outliers",

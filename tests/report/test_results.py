@@ -42,14 +42,18 @@ def test_the_answer_names_what_differs(different):
     report = different._report()
     assert different.rest.startswith("without size: p = ")
     apart = f"size alone separates 96 % of the rows; {different.rest}"
-    assert report.answer == f"These tables differ (p = 0.01). {apart}. Strongest: size."
+    assert report.answer == f"{different.verdict} {apart}. Strongest: size."
     assert report.facts["Rows"].startswith("40 of A, ")
     assert "of at most 0.5" in report.facts["Divergence"]
 
 
 def test_the_answer_says_that_nothing_was_found():
     report = compared(normal(30, 2), normal(30, 2, seed=1))._report()
-    assert re.fullmatch(r"No difference was found \(p = 0\.\d+\)\.", report.answer)
+    assert re.fullmatch(
+        r"No difference was found \(p = 0\.\d+\)\. A shift of one column by (0\.\d+|1|1\.\d) standard deviations would "
+        r"have been found in four of five cases\.",
+        report.answer,
+    )
 
 
 @pytest.mark.filterwarnings("ignore:With 3 rows")
@@ -73,7 +77,8 @@ def test_the_answer_warns_of_a_single_row():
 
 def test_columns_that_tell_the_tables_apart_are_in_the_answer():
     report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
-    assert report.answer.startswith("These tables differ (p = 0.01). lot alone separates all rows, size alone ")
+    assert report.answer.startswith("The tables differ very strongly (divergence 0.")
+    assert "; p = 0.01). lot alone separates all rows, size alone " in report.answer
     assert "; without lot, size: p = 0." in report.answer
     treatment = tables(report)["All columns"]
     assert next(row for row in treatment.rows if row[0] == "lot")[2] == (
@@ -83,7 +88,7 @@ def test_columns_that_tell_the_tables_apart_are_in_the_answer():
 
 def test_without_a_test_there_is_none():
     report = compared(normal(9, 2), normal(9, 2, 1), n_permutations=0)._report()
-    assert "no test was made" in report.answer
+    assert "No test was made" in report.answer
     assert "p" not in tables(report)["Columns, the strongest first"].headings
 
 
@@ -245,7 +250,7 @@ def test_notebooks_show_the_beginning_without_scripts(different):
     text = different._repr_html_()
     assert "<script" not in text
     assert "<svg" in text
-    assert "These tables differ" in text
+    assert "The tables differ" in text
     assert len(text) < 100_000
 
 

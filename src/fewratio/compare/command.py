@@ -252,6 +252,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
 
     a, b = result.names
     yield f"{a} ({write_count(len(result.ratios_a), 'row')}) and {b} ({write_count(len(result.ratios_b), 'row')})"
+    yield f"answer      {result.verdict}"
     if result.caution is not None:
         yield f"note        {result.caution}"
     if result.paired_rows is not None:
@@ -259,10 +260,8 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     yield from request.summary(result.samples, result.names)
     yield f"divergence  {result.describe_divergence()}"
     if result.p_value is not None:
-        differ = result.p_value <= LEVEL
-        verdict = "the tables differ" if differ else f"no difference found at the level {LEVEL}"
         permutations = f"{'all ' * result.is_enumerated}{result.n_permutations} permutations"
-        yield f"p-value     {result.p_value:.4g} ({permutations}): {verdict}"
+        yield f"p-value     {result.p_value:.4g} ({permutations})"
     if result.rest:
         yield f"            {result.rest}"
     if result.rows_used is not None:

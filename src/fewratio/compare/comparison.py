@@ -20,11 +20,13 @@ from fewratio.compare.columns import (
 )
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit
 from fewratio.compare.regions import Region, bin_columns, find_regions
+from fewratio.compare.verdict import rate_divergence, write_verdict
 from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import quote_list, write_count, write_limit, write_list
+from fewratio.data.column_kinds import DATE, DURATION, NUMBER
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
 from fewratio.data.encoding import Encoding
@@ -47,8 +49,8 @@ if TYPE_CHECKING:
 _PERMUTATIONS = 999
 # A column that does not differ alone is named if it contributes at least this share of the joint difference.
 _LARGE_PART = 0.2
-# A divergence below this share of the largest possible one is close to none.
-_SMALL = 0.01
+# The kinds of columns that can shift by a deviation.
+_SHIFTABLE = NUMBER, DATE, DURATION
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,6 +151,38 @@ class ComparisonResult(Reported):
         return None if self._test is None else self._test.smallest_p_value
 
     @property
+    def verdict(self) -> str:
+        """Whether the tables differ, by how much, or what would have been found, in a sentence or two."""
+        return write_verdict(self)
+
+    @cached_property
+    def magnitude(self) -> str | None:
+        """How large the divergence is: "very small", "small", "medium", "large" or "very large".
+
+        docs/guides/compare.md explains these. None if no difference was found, if the true divergence may well be much
+        larger (`caution` says why), or if it has no limit.
+        """
+        if not (self._is_different and self.is_held_out and math.isfinite(self.max_divergence)):
+            return None
+        if self._differ_in_rare:
+            return None
+        blocks, n_first = self._request.blocks, len(self.ratios_a)
+        sizes = n_first, len(self.ratios_b)
+        if blocks is not None:
+            sizes = len(np.unique(blocks[:n_first])), len(np.unique(blocks[n_first:]))
+        return rate_divergence(self.divergence / self.max_divergence, *sizes)
+
+    @property
+    def detectable_shift(self) -> float | None:
+        """If nothing was found, the shift of one column that would have been found in four of five cases.
+
+        In standard deviations within samples. It is simulated: the samples are drawn from the rows of both, such that a
+        column of numbers or dates differs, and tested in the same way. Columns that are related to it then differ, too.
+        None if a difference was found, or if there was no test, an estimator, or no such column.
+        """
+        return None if self._test is None else self._test.detectable_shift
+
+    @property
     def rows_used(self) -> str | None:
         """How many rows the test used, in a sentence; None if all."""
         sizes = len(self.ratios_a), len(self.ratios_b)
@@ -176,17 +210,12 @@ class ComparisonResult(Reported):
             said.append("Both tables have the same rows.")
         if not self.is_held_out:
             said.append("No rows could be held out: ratios and divergence are those of the fit, too large on average.")
-        elif self.p_value is not None and self.p_value <= LEVEL and self.divergence < _SMALL * self.max_divergence:
-            pooled = [
-                str(label)
-                for label, (column, _) in self.samples.columns.items()
-                if column.pools_others
-                and any(each.column == label and (each.p_value or 0) <= LEVEL for each in self.columns)
-            ]
-            rare = f", or it lies in rare values of {write_list(pooled)}, which the model pools" if pooled else ""
+        elif self._is_different and self.magnitude is None and math.isfinite(self.max_divergence):
+            rare = self._differ_in_rare
             said.append(
-                "The test finds a difference, but the model sees next to none at rows that it was not fitted to: the "
-                f"difference is small, or there are too few rows to learn it{rare}."
+                f"The model pools rare values of {write_list(rare)}, and so misses how these differ."
+                if rare
+                else "From so few rows the model can learn only large differences: the true one may be larger."
             )
         elif self.p_value is not None and self.p_value > LEVEL and self.at_least > 0:
             said.append(
@@ -254,6 +283,18 @@ class ComparisonResult(Reported):
         return describe_columns(self.samples, self._test.column_p_values.tolist(), contributions)
 
     @property
+    def _is_different(self) -> bool:
+        return self.p_value is not None and self.p_value <= LEVEL
+
+    @property
+    def _differ_in_rare(self) -> list[str]:
+        """The columns that differ, and whose rare values the model pools."""
+        differ = {each.column for each in self.columns if (each.p_value or 0) <= LEVEL}
+        return [
+            str(label) for label, (column, _) in self.samples.columns.items() if column.pools_others and label in differ
+        ]
+
+    @property
     def _has_same_rows(self) -> bool:
         """Whether the tables have the same rows, in any order."""
         first, second = (np.asarray(table.numbers) for table in self.samples.tables)
@@ -302,7 +343,7 @@ class ComparisonResult(Reported):
     @property
     def joint_columns(self) -> list[ColumnDifference]:
         """The columns that contribute a fifth or more of the joint difference, though they do not differ alone."""
-        if self.p_value is None or self.p_value > LEVEL:
+        if not self._is_different:
             return []
         return [
             each for each in self.columns if (each.p_value or 0) > LEVEL and (each.contribution or 0) >= _LARGE_PART
@@ -317,8 +358,10 @@ class ComparisonResult(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
         counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": self.n_permutations}
-        divergences = make_plain(self, "names", "divergence", "at_least", "max_divergence")
-        test = make_plain(self, "p_value", "statistic", "p_values", "n_tested", "n_in_kernels", "is_enumerated")
+        divergences = make_plain(self, "names", "verdict", "divergence", "at_least", "max_divergence", "magnitude")
+        test = make_plain(
+            self, "p_value", "detectable_shift", "statistic", "p_values", "n_tested", "n_in_kernels", "is_enumerated"
+        )
         test |= make_plain(self, "paired_rows", "n_unpaired") if self.paired_rows is not None else {}
         rows = make_plain(self, "ratios_a", "ratios_b", "is_held_out", "rows_a", "rows_b")
         row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
@@ -585,6 +628,7 @@ def _run_test(
             rng,
             blocks=blocks,
             order=order,
+            shiftable=[place.start for column, place in samples.columns.values() if column.kind in _SHIFTABLE],
             levels={n: codes[label] for n, label in enumerate(samples.columns) if label in codes},
             estimator=estimator,
             report=report,

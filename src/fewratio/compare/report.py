@@ -62,16 +62,15 @@ def _answer(result: Any) -> str:
     strongest = f" Strongest: {', '.join(named)}."
     caution = f" {result.caution}" if result.caution else ""
     if result.p_value is None:
-        return f"The divergence is {result.divergence:.3g}; no test was made.{_apart(result)}{strongest}{caution}"
+        return f"{result.verdict}{_apart(result)}{strongest}{caution}"
     rest = f"{_not_compared(result)}{caution}"
     if result.p_value > LEVEL:
-        why = " There are too few rows for the test to find one." if result.smallest_p_value > LEVEL else ""
-        return f"No difference was found (p = {result.p_value:.2g}).{why}{_apart(result)}{rest}"
+        return f"{result.verdict}{_apart(result)}{rest}"
     together = " No single column stands out; they differ together."
     told = strongest if named else together
     told += f" {result.relations[0].text}." if result.relations else ""
     told += f" {result.regions[0].write(result.names)}." if result.regions and not result.non_overlapping else ""
-    return f"These tables differ (p = {result.p_value:.2g}).{_apart(result)}{told}{rest}"
+    return f"{result.verdict}{_apart(result)}{told}{rest}"
 
 
 def _apart(result: Any) -> str:

@@ -19,6 +19,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import clip_far, rank_knots, rank_values, standardise
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import OnStep
+from fewratio.testing import LEVEL
 from fewratio.testing.permutations import ROUNDING, Exchange, compute_divergences
 
 # Weight of each statistic (docs/decisions/0009): chosen on simulated pairs of the kinds in
@@ -50,6 +51,10 @@ _RIDGE = 0.05
 _MAX_PAIRS = 1_770
 # The joint difference is divided among this many columns, the strongest.
 _SHARED_AMONG = 200
+# A shift that would be found: in this share of so many draws; how often its range is doubled and halved.
+_POWER, _DRAWS, _DOUBLINGS, _HALVINGS = 0.8, 100, 4, 2
+# With very few rows: so many tests, of so many permutations, each with another shift by up to this factor (logarithm).
+_TESTS, _PERMUTATIONS, _STEP = 12, 299, 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +85,9 @@ class TwoSampleTest:
         The share of permutations in which any product differs as much as the product of these columns.
     n_tested, n_in_kernels : (int, int)
         Rows of each sample used for means, and for kernel statistics.
+    detectable_shift : float or None
+        If nothing was found, the shift of one column that the test would have found in four of five cases, in
+        deviations of the column (`_find_shift`).
     """
 
     statistic: float
@@ -94,6 +102,7 @@ class TwoSampleTest:
     pair_p_values: Floats
     n_tested: tuple[int, int]
     n_in_kernels: tuple[int, int]
+    detectable_shift: float | None
 
 
 def select_rows(
@@ -255,6 +264,7 @@ def two_sample_test(
     estimator: RatioEstimator | None = None,
     report: OnStep = lambda step, loss: None,
     with_contributions: bool = True,
+    shiftable: Sequence[int] = (),
 ) -> TwoSampleTest:
     """Test whether two samples come from one distribution.
 
@@ -287,6 +297,8 @@ def two_sample_test(
         Called with the number of finished permutations.
     with_contributions : bool
         Whether to compute `column_contributions`, which takes longer than the test if there are few rows.
+    shiftable : sequence of int
+        The features whose `detectable_shift` to compute.
     """
     units = _Units.of(rows, is_first, blocks, rng, order)
     in_kernels, kept = units.some(_MAX_KERNEL_ROWS)
@@ -316,29 +328,26 @@ def two_sample_test(
         found_columns.append(of_columns.max(1))
         found_levels.append(of_levels)
         report(start + n_block, None)
-    values = dict(zip(values, np.concatenate(found).T, strict=True))
-    any_column, of_levels = np.concatenate(found_columns), np.concatenate(found_levels)
-    if of_levels.shape[1]:
-        tails = np.stack([_tails(each, is_enumerated) for each in of_levels.T], axis=1)
-        values["categories"] = np.log10((1 / tails).mean(1))
+    null = _Null(dict(zip(values, np.concatenate(found).T, strict=True)), np.concatenate(found_levels), is_enumerated)
+    any_column = np.concatenate(found_columns)
+    tails, values, combined = null.combine(null.values, null.levels)
+    if tails.shape[1]:
         # In deviations, like the other differences of columns.
         deviations = -ndtri(tails / 2)
         any_column = np.maximum(any_column, deviations.max(1))
         numbers = list(statistics.level_columns)
         observed[numbers] = np.maximum(observed[numbers], deviations[0])
-    weights = {name: WEIGHTS[name] for name in values if name in WEIGHTS}
-    weights |= {name: sum(weights.values()) for name in values if name not in weights}
-    shares = np.array([weights[name] for name in values]) / sum(weights.values())
-    p_values = {name: float(_p_values(each, is_enumerated)[0]) for name, each in values.items()}
-    combined = np.log10(
-        sum(share / _tails(each, is_enumerated) for share, each in zip(shares, values.values(), strict=True))
-    )
+    p_value, shift = float(_p_values(combined, is_enumerated)[0]), None
+    if p_value > LEVEL >= exchange.smallest_p_value(n_permutations) and shiftable and estimator is None:
+        shift = _find_shift(rows[:, shiftable], units, statistics, null, combined, rng)
+        if shift is None:
+            shift = _find_large_shift(rows, columns, shiftable, blocks, levels or {}, units, rng)
     return TwoSampleTest(
         statistic=float(combined[0]),
         null_distribution=combined[1:],
         is_enumerated=is_enumerated,
-        p_value=float(_p_values(combined, is_enumerated)[0]),
-        p_values=p_values,
+        p_value=p_value,
+        p_values={name: float(_p_values(each, is_enumerated)[0]) for name, each in values.items()},
         smallest_p_value=exchange.smallest_p_value(n_permutations),
         column_p_values=_p_values(any_column, is_enumerated, observed),
         column_contributions=_contributions(statistics.of_rows, statistics.starts, units.is_first[unit_of], observed)
@@ -348,7 +357,131 @@ def two_sample_test(
         pair_p_values=_p_values(values["largest difference of a product"], is_enumerated, of_pairs),
         n_tested=units.count_rows(is_first),
         n_in_kernels=in_kernels.count_rows(is_first),
+        detectable_shift=shift,
     )
+
+
+class _Null(NamedTuple):
+    """The statistics of the observed samples and of the permutations.
+
+    Attributes
+    ----------
+    values : dict of str to ndarray of shape (1 + n_permutations,)
+    levels : ndarray of shape (1 + n_permutations, n_categorical)
+        Chi-square of each categorical column.
+    is_enumerated : bool
+        Whether the observed samples are among the permutations, too.
+    """
+
+    values: dict[str, Floats]
+    levels: Floats
+    is_enumerated: bool
+
+    def combine(self, values: dict[str, Floats], levels: Floats) -> tuple[Floats, dict[str, Floats], Floats]:
+        """Return the tails of `levels`, the values with the statistic of all categories, and the combined statistic."""
+        tails = np.empty((len(levels), 0))
+        reference = self.values
+        if levels.shape[1]:
+            sides = [(own, null, self.is_enumerated) for own, null in zip(levels.T, self.levels.T, strict=True)]
+            tails = np.stack([_tails(*each) for each in sides], axis=1)
+            values = values | {"categories": np.log10((1 / tails).mean(1))}
+            if levels is not self.levels:
+                of_null = np.stack([_tails(null, null, self.is_enumerated) for _, null, _ in sides], axis=1)
+                reference = reference | {"categories": np.log10((1 / of_null).mean(1))}
+            else:
+                reference = values
+        weights = {name: WEIGHTS[name] for name in values if name in WEIGHTS}
+        weights |= {name: sum(weights.values()) for name in values if name not in weights}
+        total = sum(weights.values())
+        sums = sum(
+            weights[name] / total / _tails(each, reference[name], self.is_enumerated) for name, each in values.items()
+        )
+        return tails, values, np.log10(sums)
+
+
+def _find_shift(
+    X: Floats, units: _Units, statistics: "_Statistics", null: _Null, combined: Floats, rng: np.random.Generator
+) -> float | None:
+    """Find the shift of one column that the test would find in four of five cases, in deviations of the column.
+
+    The rows stay as they are, so that nothing has to be prepared again. Which of them are in the first sample is drawn:
+    the logarithm of the odds grows with the value of a random column, as it does between two normal distributions with
+    different means.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_columns)
+        The columns that may shift.
+    units, statistics, null, combined
+        Of the test of the same rows.
+    rng : numpy Generator
+
+    Returns
+    -------
+    float or None
+        None if samples that do not overlap in one column would be missed too often.
+    """
+    exchange, sizes = units.exchange, units.sizes
+    values = units.sum_rows(_standardise(X[units.used].T))
+    values = rng.choice([-1, 1], (_DRAWS, 1)) * values[rng.integers(len(values), size=_DRAWS)]
+    noise, ends = rng.logistic(size=values.shape), np.cumsum(exchange.sizes)
+    # Only differences within blocks decide who changes samples.
+    tilt = _standardise_within(values, np.array(exchange.sizes))
+
+    def draw(slope: float) -> tuple[float, float, float]:
+        """Return the slope, how often a difference is found, and how far apart the means are."""
+        odds = noise + slope * tilt
+        members = np.zeros(odds.shape, dtype=np.bool_)
+        for end, size, count in zip(ends, exchange.sizes, exchange.counts, strict=True):
+            chosen = np.argsort(odds[:, end - size : end], axis=1)[:, size - count :]
+            np.put_along_axis(members[:, end - size : end], chosen, True, axis=1)
+        found, _, of_levels, _ = statistics(members)
+        p_values = _p_values(combined, null.is_enumerated, null.combine(found, of_levels)[2])
+        first, second = ((side * values).sum(1) / (side @ sizes) for side in (members, ~members))
+        return slope, float((p_values <= LEVEL).mean()), float((first - second).mean())
+
+    share = float(units.is_first.mean())
+    low, high = (0.0, LEVEL, 0.0), draw(3 / (len(sizes) * share * (1 - share)) ** 0.5)
+    for _ in range(_DOUBLINGS):
+        if high[1] < _POWER:
+            low, high = high, draw(2 * high[0])
+    if high[1] < _POWER:
+        return None
+    for _ in range(_HALVINGS):
+        middle = draw((low[0] + high[0]) / 2)
+        low, high = (middle, high) if middle[1] < _POWER else (low, middle)
+    apart = float(np.interp(_POWER, (low[1], high[1]), (low[2], high[2])))
+    # In deviations within samples, which are smaller than those of all rows.
+    return apart / (1 - share * (1 - share) * apart**2) ** 0.5
+
+
+def _find_large_shift(
+    rows: Floats,
+    columns: Sequence[slice],
+    shiftable: Sequence[int],
+    blocks: Numbers | None,
+    levels: Mapping[int, Numbers],
+    units: _Units,
+    rng: np.random.Generator,
+) -> float:
+    """Find what `_find_shift` cannot: a shift by more than the rows are apart, which a few rows may need.
+
+    Samples are drawn from the rows, a column of one of them is shifted, and the whole test is made. The shift rises
+    after each difference that is missed, and falls by a quarter of that after each that is found.
+    """
+    used = units.used
+    unit = np.repeat(np.arange(len(units.starts)), units.sizes)
+    deviations = rows[used].std(0)
+    rest: dict[str, Any] = {"blocks": None if blocks is None else blocks[used], "with_contributions": False}
+    rest["levels"] = {number: codes[used] for number, codes in levels.items()}
+    log_shifts = [np.log(3)]
+    for _ in range(_TESTS):
+        marks, feature = units.exchange.draw(1, rng)[0][unit], rng.choice(shiftable)
+        shifted = rows[used]
+        shifted[marks, feature] += rng.choice([-1, 1]) * np.exp(log_shifts[-1]) * deviations[feature]
+        is_found = two_sample_test(shifted, marks, columns, _PERMUTATIONS, rng, **rest).p_value <= LEVEL
+        log_shifts.append(log_shifts[-1] + _STEP * (_POWER - is_found))
+    return float(np.exp(np.mean(log_shifts[_TESTS // 4 :])))
 
 
 def _p_values(statistics: Floats, is_enumerated: bool, observed: Floats | None = None) -> Floats:
@@ -369,14 +502,14 @@ def _p_values(statistics: Floats, is_enumerated: bool, observed: Floats | None =
     return (len(reference) - np.searchsorted(reference, least)) / len(reference)
 
 
-def _tails(statistic: Floats, is_enumerated: bool) -> Floats:
-    """Return the chance of a value as large as each, under a Pearson type III distribution with the others' moments.
+def _tails(statistic: Floats, null: Floats, is_enumerated: bool) -> Floats:
+    """Return the chance of a value as large as each, under a Pearson type III distribution with the moments of `null`.
 
     The moments leave out the permutation and those equal to it, such as the one with the samples swapped: a far value
     would hide itself. A finite number of permutations cannot show a chance below the square of the rank.
     """
-    ranks = _p_values(statistic, is_enumerated)
-    reference = np.sort(statistic[int(is_enumerated) :])
+    ranks = _p_values(null, is_enumerated, statistic).clip(1 / len(null))
+    reference = np.sort(null[int(is_enumerated) :])
     centre, unit = reference.mean(), reference.std()
     reach = ROUNDING * np.abs(reference).max()
     if unit <= reach:

@@ -1,0 +1,75 @@
+"""What a comparison found, in a sentence: whether two tables differ, by how much, and what would have been found."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fewratio.core.wording import write_limit
+from fewratio.testing import LEVEL
+
+# How large a divergence is, by its share of the largest possible one: that share of the variance of a row's table, as 0
+# or 1, is explained by the row. Up to 14 % these are Cohen's limits for explained variance (1988, chapter 9); from 50 %
+# on, a row says more about its table than it leaves open.
+_BANDS = {"very small": 0.01, "small": 0.06, "medium": 0.14, "large": 0.5, "very large": 1.0}
+_WORDS = {
+    "very small": ", but by very little",
+    "small": " a little",
+    "medium": " moderately",
+    "large": " strongly",
+    "very large": " very strongly",
+}
+# The square of the deviations by which two means must differ to be found different in four of five cases at the level.
+_FOUND = 7.85
+
+
+def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
+    """Say how large a divergence is, or None if there are too few rows to say that it is not larger.
+
+    With few rows, only a large difference can be found; if the model sees a small one, it could not learn it.
+
+    Parameters
+    ----------
+    share : float
+        The divergence as a share of the largest possible one.
+    n_first, n_second : int
+        The number of rows, or blocks of rows, of each sample.
+
+    Examples
+    --------
+    >>> rate_divergence(0.005, 1_000, 1_000), rate_divergence(0.3, 1_000, 1_000)
+    ('very small', 'large')
+    >>> rate_divergence(0.005, 20, 20) is None
+    True
+    """
+    band = next((name for name, limit in _BANDS.items() if share < limit), "very large")
+    # Of a column whose means differ by d deviations, a row explains a share of about d^2 / 4.
+    return band if _BANDS[band] >= min(1.0, _FOUND / 4 * (1 / n_first + 1 / n_second)) else None
+
+
+def write_verdict(result: Any) -> str:
+    """Say whether the tables differ, and by how much or what would have been found; see `ComparisonResult.verdict`."""
+    p_value = "" if result.p_value is None else f"p = {result.p_value:.2g}"
+    least = f", at least {write_limit(result.at_least)}" if result.at_least else ""
+    size = f"divergence {result.divergence:.2g}{least}"
+    if result.p_value is None:
+        return f"No test was made ({size})."
+    if result.p_value > LEVEL:
+        return f"No difference was found ({p_value}).{_write_power(result)}"
+    if result.paired_rows is not None:
+        return f"The pairs differ ({p_value}; {size} between the tables)."
+    if not math.isfinite(result.max_divergence):
+        return f"The tables differ ({size}; {p_value})."
+    if result.magnitude is None:
+        return f"The tables differ ({size}; {p_value}); they may differ more than the divergence shows."
+    return f"The tables differ{_WORDS[result.magnitude]} ({size}; {p_value})."
+
+
+def _write_power(result: Any) -> str:
+    """Say what would have been found; "" if that is not known."""
+    if result.smallest_p_value > LEVEL:
+        return " There are too few rows for the test to find one."
+    if result.detectable_shift is None:
+        return ""
+    shift = np.format_float_positional(result.detectable_shift, 2, fractional=False, trim="-")
+    return f" A shift of one column by {shift} standard deviations would have been found in four of five cases."
