@@ -137,8 +137,31 @@ def test_damaged_files_are_refused(tmp_path):
 def test_mixed_tables():
     monitor = make_quiet(make_table(300, 0))
     assert not monitor.update(make_table(100, 1)).alarm
-    state = monitor.update(make_table(100, 2, "abx"))
-    assert ("kind", "new or rare categories more often") in [(each.column, each.change) for each in state.columns]
+    batch = make_table(100, 2, "abx")
+    state = monitor.update(batch)
+    seen = batch["kind"].to_list()
+    said = f"has 'x', which the reference never had, in {seen.count('x')} of {100 - seen.index('x')} rows"
+    assert ("kind", said) in [(each.column, each.change) for each in state.columns]
+
+
+def test_a_new_category_alarms_at_once(tmp_path):
+    """Rare known categories do not weaken it, and a state file remembers it."""
+    rng = np.random.default_rng(8)
+
+    def draw(n):
+        kinds = [*rng.choice(["a", "b", "c"], n - 2, p=[0.6, 0.37, 0.03]), "rare", "seldom"]
+        return pl.DataFrame({"kind": kinds, "x": rng.normal(size=n)})
+
+    monitor = make_quiet(draw(200))
+    assert not monitor.update(draw(50)[:40]).alarm
+    new = pl.DataFrame({"kind": ["new"] * 6, "x": rng.normal(size=6)})
+    assert not monitor.update(new[:2]).alarm
+    monitor.save(tmp_path / "s.fewratio")
+    state = DriftMonitor.load(tmp_path / "s.fewratio").update(new[2:])
+    assert state.to_dict() == monitor.update(new[2:]).to_dict()
+    assert state.alarm
+    assert state.columns[0][:2] == ("kind", "has 'new', which the reference never had, in 6 of 6 rows")
+    assert state.since.row == 40
 
 
 def test_missing_values_are_found():

@@ -77,7 +77,7 @@ class RankBets:
         self.counts[scores], self.n_bet[scores], self.evidence[scores] = counts, 0, 0
         self.in_cells[scores], self.wealth[scores] = 0, NOTHING
 
-    def bet(self, bins: NDArray[np.intp], ties: Floats) -> tuple[Floats, Floats]:
+    def bet(self, bins: NDArray[np.intp], ties: Floats, given: Floats | None = None) -> tuple[Floats, Floats]:
         """Bet on rows, one after the other.
 
         Parameters
@@ -86,6 +86,8 @@ class RankBets:
             The bin of each row by each score; -1 where it has none.
         ties : ndarray of shape (n_rows, n_scores)
             Random numbers between 0 and 1, to break ties.
+        given : ndarray of shape (n_rows, n_given), optional
+            The ranks by the last scores, whose bins say only whether a row has one.
 
         Returns
         -------
@@ -102,6 +104,8 @@ class RankBets:
             equal += (is_before & (bins == bins[:, None])).sum(1)
             n_known = n_known + is_before.sum(1)
         rank = (below + ties * (equal + 1)) / (n_known + 1)
+        if given is not None and given.shape[1]:
+            rank[:, -given.shape[1] :] = np.where(np.isnan(given), 0.5, given)
         normal = np.where(has, ndtri(_within(rank)), 0.0)[..., None]
         gains, is_two, n_shifts = np.empty((*bins.shape, _N_BETS)), self.n_ones >= 0, len(SHIFTS)
         gains[..., -1], upper, is_upper = self._bet_on_cells(rank, n_known, has)

@@ -6,23 +6,27 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping
+from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewratio.core.arguments import as_rng, check_number
 from fewratio.core.container import Arrays, Fields, Stored, check_arrays, read_tensors
 from fewratio.core.draws import row_order
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_count
+from fewratio.data.column_kinds import CATEGORY
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
-from fewratio.data.raw_table import as_raw
+from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.errors import InputError, ModelFileError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.monitor.betting import RankBets
 from fewratio.monitor.learned_scores import WINDOWS, LearnedScores
-from fewratio.monitor.row_reader import average, complete, find_units, list_features, read_features
+from fewratio.monitor.new_categories import NewCategories
+from fewratio.monitor.row_reader import average, complete, find_units, list_features, match_columns, read_features
 from fewratio.monitor.scores import N_BINS, count_bins, find_bins, make_edges
 from fewratio.monitor.start import compare_normals, compare_shares, find_start, rank_among
 from fewratio.monitor.state import Batch, ColumnEvidence, MonitorState, Since, UnusualRow, as_number
@@ -101,6 +105,7 @@ class DriftMonitor(Stored):
         "encoding": (dict,), "has_estimator": (bool,), "n_rows": (int,), "largest": (float,),
         "alarm_row": (int, type(None)), "since": (list, type(None)), "step": (int,), "batches": (list,),
         "marks": (list,), "reference": (str,), "unusual": (list,), "used": (list,), "options": (dict,),
+        "new_names": (list,),
     }  # fmt: skip
 
     def __init__(
@@ -140,16 +145,22 @@ class DriftMonitor(Stored):
         self.encoding = complete(encoding, watched, np.flatnonzero(is_learned), reader.has_sources)
         # A model uses only the features that it knows.
         self._used = [not reader.has_sources or name in encoding.features for name in self.encoding.features]
-        known = self._read(raw)
+        matched, _ = self._open(raw)
+        known = average(read_features(self.encoding, matched), units)
         ranked = known[drawn[n_learned:]]
         self._calibration = ranked[: max(_LEAST_ROWS, _MOST_CELLS // known.shape[1])]
         self._prepare(known[drawn[:n_learned]])
+        self._new.learn(matched)
         self._edges[: self._n_fixed] = [make_edges(column) for column in self._score_fixed(self._learner.rows).T]
-        n_ones = np.full(len(self._edges), -1.0)
+        n_ones = np.full(len(self._edges) + len(self._new), -1.0)
+        n_ones[len(self._edges) :] = 0
         if groups is None:
             is_two = np.flatnonzero(~self._is_value)
             n_ones[is_two] = np.round(self._learner.rows[:, is_two].mean(0) * len(ranked))
-        self._bets = RankBets(count_bins(self._edges, self._score(ranked)), n_ones)
+        counts = np.zeros((len(n_ones), N_BINS), dtype=np.int64)
+        counts[: len(self._edges)] = count_bins(self._edges, self._score(ranked))
+        counts[len(self._edges) :, 0] = self._new.n_known.sum(1)
+        self._bets = RankBets(counts, n_ones)
         self._reference = _digest(known)
         self._n_rows, self._largest = 0, 0.0
         self._alarm_row: int | None = None
@@ -168,7 +179,8 @@ class DriftMonitor(Stored):
             if given[name] != value:
                 found = f"{name_parameter(name)} is {given[name]!r}, but the monitor was made with {value!r}"
                 raise ParameterError(f"{found}; it cannot change. Pass the same value, or start again (`--rebase`).")
-        if _digest(self._read(reference, "reference")) != self._reference:
+        raw, units = self._open(reference, "reference")
+        if _digest(average(read_features(self.encoding, raw), units)) != self._reference:
             found = "reference has other rows than the one the monitor was made with"
             raise ParameterError(f"{found}; ranks need the same rows. Pass that one, or start again (`--rebase`).")
 
@@ -182,22 +194,28 @@ class DriftMonitor(Stored):
         self._learner = LearnedScores(learned, self.estimator, np.flatnonzero(self._used), n_recent)
         self._n_fixed = len(self._features) + 1
         self._edges = np.tile(make_edges(np.zeros(1)), (self._n_fixed + len(self._learner), 1))
+        # The means of groups have no categories.
+        is_category = [column.kind == CATEGORY and self._groups is None for column in self.encoding.used]
+        self._new = NewCategories([each.name for each in compress(self.encoding.used, is_category)])
         counts = Counter((each.column, each.kind == "value") for each in self._features)
+        counts.update((column, False) for column in self._new.columns)
         has_value = {each.column for each in self._features if each.kind == "value"}
         weights = [_SHARES["columns"] / len(self.encoding.used) for _ in self._features]
         for place, each in enumerate(self._features):
             is_value = each.kind == "value"
             part = (_VALUE if is_value else 1 - _VALUE) if each.column in has_value else 1.0
             weights[place] *= part / counts[each.column, is_value]
+        # A column's last feature but one is that of its new or rare categories.
+        self._new_places = [self.encoding.places[column].stop - 2 for column in self._new.columns]
+        self._new_weights = np.log([weights[place] for place in self._new_places])
         self._weights = np.log([*weights, _SHARES["distance"]])
         self._weigh()
 
-    def _read(self, X: Any, name: str = "batch") -> Floats:
-        """Return the features of rows, or the means of groups of rows."""
+    def _open(self, X: Any, name: str = "batch") -> tuple[RawTable, NDArray[np.intp] | None]:
+        """Return rows with the columns of the reference, and the group of each."""
         raw = as_raw(X, name).hold_in_memory()
         units = find_units(raw, self._groups)
-        watched = raw if self._groups is None else raw.drop([self._groups])
-        return average(read_features(self.encoding, watched), units)
+        return match_columns(self.encoding, raw if self._groups is None else raw.drop([self._groups])), units
 
     def _score(self, rows: Floats) -> Floats:
         """Score rows by columns, by distance, and by what is learned; NaN where a value is missing."""
@@ -222,23 +240,27 @@ class DriftMonitor(Stored):
         mark : str, optional
             An identifier to add to `marks`, which shows that the batch was counted.
         """
-        rows = self._read(batch, name or "batch")
+        raw, units = self._open(batch, name or "batch")
+        rows = average(read_features(self.encoding, raw), units)
+        categories = self._new.read(raw, self._n_rows)[: len(rows)]
         self.marks = [*self.marks, *([] if mark is None else [mark])][-_MOST_MARKS:]
         first, ranks = self._n_rows, []
         while rows[self._n_rows - first :].size:
             # Stop where the next scores are learned.
             start = self._n_rows - first
-            some = rows[start : start + WINDOWS[0] - self._n_rows % WINDOWS[0]]
-            ranks.append(self._bet(some))
+            stop = start + WINDOWS[0] - self._n_rows % WINDOWS[0]
+            ranks.append(self._bet(rows[start:stop], categories[start:stop]))
         self._remember(name, first, rows, np.concatenate(ranks))
         return self.state
 
-    def _bet(self, rows: Floats) -> Floats:
+    def _bet(self, rows: Floats, categories: NDArray[np.intp]) -> Floats:
         """Bet on rows during which no score changes, then learn from them; return their ranks by distance."""
-        bins = find_bins(self._edges, self._score(rows))
+        # Where a row has a category, its bin is the first.
+        bins = np.concatenate([find_bins(self._edges, self._score(rows)), np.minimum(categories, 0)], axis=1)
         if self._ties is None:
             self._ties = np.random.Generator(np.random.PCG64(self._seed).advance(self._n_rows * bins.shape[1]))
-        ranks, wealth = self._bets.bet(bins, self._ties.random(bins.shape))
+        ties = self._ties.random(bins.shape)
+        ranks, wealth = self._bets.bet(bins, ties, self._new.rank(categories, ties[:, len(self._edges) :]))
         evidence, limit = (wealth + self._all_weights).max(1), -math.log(self.level)
         reached = np.flatnonzero(evidence >= limit)
         if self._alarm_row is None and len(reached):
@@ -265,7 +287,8 @@ class DriftMonitor(Stored):
 
     def _weigh(self) -> None:
         """Set the logarithms of the weights of all scores, as new ones are learned."""
-        self._all_weights = np.concatenate([self._weights, math.log(_SHARES["learned"]) + self._learner.weigh()])
+        learned = math.log(_SHARES["learned"]) + self._learner.weigh()
+        self._all_weights = np.concatenate([self._weights, learned, self._new_weights])
 
     def _remember(self, name: str | None, first: int, rows: Floats, ranks: Floats) -> None:
         """Keep the summary of a batch."""
@@ -285,14 +308,15 @@ class DriftMonitor(Stored):
         evidence = wealth + self._all_weights
         limit = -math.log(self.level)
         found: dict[str, ColumnEvidence] = {}
-        speak = np.flatnonzero(evidence[: len(self._features)] >= min(limit, _SPEAKS))
-        for place in speak[np.argsort(-wealth[speak], kind="stable")]:
-            feature = self._features[place]
-            if feature.column not in found:
-                change = self._bets.describe(place)
-                if feature.kind != "value" and self._groups is None:
-                    change = f"{feature.text} {'more' if self._bets.is_higher(place) else 'less'} often"
-                found[feature.column] = ColumnEvidence(feature.column, change, as_number(float(wealth[place])))
+        speak = np.flatnonzero(evidence >= min(limit, _SPEAKS))
+        speak = speak[(speak < len(self._features)) | (speak >= len(self._edges))]
+        for place in speak[np.argsort(-wealth[speak], kind="stable")].tolist():
+            column, change = self._describe(place)
+            if column not in found:
+                found[column] = ColumnEvidence(column, change, as_number(float(wealth[place])))
+            elif place >= len(self._edges):
+                # A new category makes others less frequent.
+                found[column] = found[column]._replace(change=change)
         return MonitorState(
             self._alarm_row is not None, self._alarm_row, as_number(float(evidence.max())), math.exp(-self._largest),
             self._since, list(found.values()), self._unusual, self._n_rows, self._batches,
@@ -303,8 +327,22 @@ class DriftMonitor(Stored):
             },
         )  # fmt: skip
 
+    def _describe(self, place: int) -> tuple[str, str]:
+        """Return the column of a score, and how it changed."""
+        feature = self._features[self._find_feature(place)]
+        if feature.kind == "value" or self._groups is not None:
+            return feature.column, self._bets.describe(place)
+        is_higher = place >= len(self._edges) or self._bets.is_higher(place)
+        said = self._new.describe(feature.column, self._n_rows) if feature.kind == "new" and is_higher else ""
+        return feature.column, said or f"{feature.text} {'more' if is_higher else 'less'} often"
+
+    def _find_feature(self, score: int) -> int:
+        """Return the feature of a score: that of new or rare categories also for the score of new ones."""
+        return score if score < len(self._edges) else self._new_places[score - len(self._edges)]
+
     def _find_start(self, score: int, alarm_row: int) -> Since:
         """Find where the change in a score began."""
+        score = self._find_feature(score)
         known, recent = self._calibration, self._learner.list_recent(self._n_rows)
         pairs = (
             [(self._score_fixed(known).T[score], self._score_fixed(recent).T[score])]
@@ -347,10 +385,11 @@ class DriftMonitor(Stored):
         return cls._of_file(path, *read_tensors(path, cls._kind, finite=True), estimator=estimator)
 
     def _payload(self) -> tuple[Arrays, dict[str, Any]]:
+        parts = self._bets, self._learner, self._new
         arrays = {
             "learned": self._learner.rows, "calibration": self._calibration, "edges": self._edges,
             "history": self._history,
-        } | {name: getattr(part, name) for part in (self._bets, self._learner) for name in part.kept}  # fmt: skip
+        } | {name: getattr(part, name) for part in parts for name in part.kept}  # fmt: skip
         header = {
             "level": self.level, "seed": self._seed, "random_state": self._random_state, "groups": self._groups,
             "encoding": self.encoding.to_dict(),
@@ -358,6 +397,7 @@ class DriftMonitor(Stored):
             "n_rows": self._n_rows, "largest": self._largest,
             "alarm_row": self._alarm_row, "since": self._since, "step": self._step, "batches": self._batches,
             "marks": self.marks, "reference": self._reference, "unusual": self._unusual,
+            "new_names": self._new.names,
         }  # fmt: skip
         return arrays, header
 
@@ -380,8 +420,12 @@ class DriftMonitor(Stored):
         if shapes != ((n_features,), (n_features,), (2,)):
             raise ValueError(f"its rows have the shapes {shapes}, and {n_features} features are needed")
         monitor._prepare(learned)
-        monitor._bets = RankBets(np.zeros((len(monitor._edges), N_BINS), dtype=np.int64), np.zeros(len(monitor._edges)))
-        parts: dict[Any, tuple[str, ...]] = {each: each.kept for each in (monitor._bets, monitor._learner)}
+        n_scores = len(monitor._edges) + len(monitor._new)
+        monitor._bets = RankBets(np.zeros((n_scores, N_BINS), dtype=np.int64), np.zeros(n_scores))
+        monitor._new.names = header["new_names"]
+        parts: dict[Any, tuple[str, ...]] = {
+            each: each.kept for each in (monitor._bets, monitor._learner, monitor._new)
+        }
         known = {name: part for part, names in parts.items() for name in names}
         check_arrays(
             arrays, {name: getattr(part, name).shape for name, part in known.items()} | {"edges": monitor._edges.shape}

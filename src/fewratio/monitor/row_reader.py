@@ -23,7 +23,7 @@ class Feature(NamedTuple):
     Attributes
     ----------
     column : str
-    kind : {"value", "category", "missing"}
+    kind : {"value", "category", "new", "missing"}
     text : str
         What may become more or less frequent, if the feature is not a value.
     missing : int
@@ -78,7 +78,7 @@ def list_features(encoding: Encoding) -> list[Feature]:
     for column in encoding.used:
         missing = encoding.places[column.name].stop - 1
         if column.kind == CATEGORY:
-            found = [("category", each) for each in (*column.categories, "new or rare categories")]
+            found = [*(("category", each) for each in column.categories), ("new", "new or rare categories")]
         elif column.kind == BOOLEAN:
             found = [("category", "true")]
         else:
@@ -87,14 +87,19 @@ def list_features(encoding: Encoding) -> list[Feature]:
     return features
 
 
-def read_features(encoding: Encoding, raw: RawTable) -> Floats:
-    """Encode a batch. A column that is absent, or holds values of the wrong kind, counts as missing in all rows."""
+def match_columns(encoding: Encoding, raw: RawTable) -> RawTable:
+    """Name the columns of a batch like those of the reference, and warn of new ones."""
     if not raw.is_named or not encoding.is_named:
         check_features(raw.name, len(raw.labels), "the reference", len(encoding.columns))
         raw = raw.name_by_position([column.name for column in encoding.columns])
     known = {column.name for column in encoding.columns}
     if new := [label for label in raw.labels if label not in known]:
         _warn(f"{raw.name} has columns that the reference does not have ({quote_list(new)}): they are left out.")
+    return raw
+
+
+def read_features(encoding: Encoding, raw: RawTable) -> Floats:
+    """Encode a batch. A column that is absent, or holds values of the wrong kind, counts as missing in all rows."""
     result = np.zeros((raw.n_rows, encoding.n_features))
     columns = encoding.used
     if raw.array is not None and not np.isinf(raw.array).any():
