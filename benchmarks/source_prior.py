@@ -28,6 +28,7 @@ from fewratio.core.units import RankScaling
 from fewratio.estimators.closed_form import discriminant_choice, source_prior
 from fewratio.estimators.closed_form.discriminant_model import Calibration
 from fewratio.estimators.closed_form.feature_map import FeatureMap
+from fewratio.estimators.mixtures import source_shares
 from fewratio.estimators.mixtures.auto import _ratios_of_pairs
 from fewratio.estimators.mixtures.source_shares import SIZES, MixtureLoss, measure_mixture, pool_losses
 from fewratio_bench.records import circumstances
@@ -80,7 +81,7 @@ def mixture_records(family: str, split: int, n_sources: int, rescaled: bool) -> 
     for size in SIZES:
         models = [each.model for each in learned]
         on_targets = measure_mixture(models, targets, others, _ALPHA, size, _N_PAIRS)
-        held_out = [measure_mixture(*fold, others, _ALPHA, size) for fold in folds]
+        held_out = [measure_mixture(*fold, others, _ALPHA, size, source_shares._N_PAIRS) for fold in folds]
         losses = {"target": [on_targets] if on_targets else [], "held out": list(filter(None, held_out))}
         for role, each in losses.items():
             if each:

@@ -1,5 +1,6 @@
 """Every benchmark can at least be started, and says how, whether or not what it compares with is installed."""
 
+import ast
 import json
 import runpy
 import subprocess
@@ -131,3 +132,31 @@ def test_annotated_changes_are_scored_as_by_hand(monkeypatch):
     assert module["f1"](annotations, [16]) == pytest.approx(0.6)
     # 10 rows of which 10 / 12 are covered, 10 of which 8 / 10 are, and 20 of which 12 / 20 are.
     assert module["covering"](annotations, [12], 20) == pytest.approx(((10 * 10 / 12 + 8) / 20 + 0.6) / 2)
+
+
+@pytest.fixture
+def constants(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    return runpy.run_path(str(Path(__file__).parents[1] / "benchmarks" / "constants.py"))
+
+
+def test_constants_are_read_when_functions_run(constants):
+    """Otherwise the benchmark that changes them would find no effect."""
+    for module in constants["MODULES"]:
+        names = {name for of_module, name in constants["constants"]() if of_module == module.__name__}
+        nodes = list(ast.walk(ast.parse(Path(module.__file__).read_text())))
+        functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+        inside = {each for node in functions for part in node.body for each in ast.walk(part)}
+        reads = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+        assert not names & {node.id for node in reads if node not in inside}
+
+
+@pytest.mark.slow
+def test_effect_of_constants(run, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    found = run("constants", "--families", "penguins", "weather", "--constants", "_IN_COMMON")
+    assert [(each["constant"], each["value"]) for each in found] == [
+        ("discriminant_choice._IN_COMMON", "0.025"),
+        ("discriminant_choice._IN_COMMON", "0.1"),
+    ]
+    assert all(each["share_changed"] > 0 and each["standard_error"] > 0 for each in found)

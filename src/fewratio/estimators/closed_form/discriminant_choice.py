@@ -42,11 +42,10 @@ _FEW_SOURCES = 32
 _LEAST_SIGNAL = 1e-3
 # Columns to sort rows by: enough to distinguish them.
 _ORDERED_COLUMNS = 24
-# Most random features, sources, and rows of each, for choosing settings.
-_CHOOSE_COMPONENTS, _CHOOSE_SOURCES, _CHOOSE_ROWS = 512, 48, 128
-# Without validation datasets, this many settings with columns and with cosines, the best with few random features, are
-# compared again with more.
-_FINALISTS, _FINAL_COMPONENTS, _SIFT_COMPONENTS = 2, 1024, 256
+# Most sources, and rows of each, for choosing settings.
+_CHOOSE_SOURCES, _CHOOSE_ROWS = 48, 128
+# This many settings with columns and with cosines, the best with so many random features, are compared again with all.
+_FINALISTS, _SIFT_COMPONENTS = 2, 256
 # Share of the median number of rows below which a held-out dataset is too short to count.
 _SHORTEST = 0.75
 # For summaries, if nothing can be held out; chosen on the data of benchmarks/summaries.py (docs/how/summaries.md):
@@ -131,15 +130,15 @@ def learn(
         return Learned(assemble_model(features, summary, chosen, calibration), chosen, summary, [])
     some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
 
-    def rank(settings: Sequence[Settings], components: int) -> list[tuple[Settings, HeldOut]]:
-        by_map = groupby(settings, lambda each: (min(each.n_components, components), each.width))
+    def rank(settings: Sequence[Settings], most: int | None = None) -> list[tuple[Settings, HeldOut]]:
+        by_map = groupby(settings, lambda each: (min(each.n_components, most or each.n_components), each.width))
         alike = [list(group) for _, group in by_map]
 
         def score(some_settings: list[Settings]) -> list[tuple[float, Settings, HeldOut]]:
             # Some builds of BLAS count threads per caller. Answers must not depend on their number.
             with one_thread():
-                held = HeldOut.of_rows(feature_map(some_settings[0], components), some, validation, some_settings)
-                return [(held.calibrate(each, alpha, TEMPERATURES[::2])[1], each, held) for each in some_settings]
+                held = HeldOut.of_rows(feature_map(some_settings[0], most), some, validation, some_settings)
+                return [(held.calibrate(each, alpha, step=2)[1], each, held) for each in some_settings]
 
         with ThreadPoolExecutor(n_workers) as workers:
             done = track(workers.map(score, alike), len(alike), "choosing", unit="settings")
@@ -147,16 +146,13 @@ def learn(
         return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
 
     chosen, held = candidates[0], None
-    if len(candidates) > 1 and validation:
-        chosen, held = rank(candidates, _CHOOSE_COMPONENTS)[0]
-    elif len(candidates) > 1:
+    if len(candidates) > 1:
         # Most settings are far from the best of their kind, as few features show. Columns and
         # cosines are compared only with many cosines: few do less well.
         ranked = [each for each, _ in rank(candidates, _SIFT_COMPONENTS)]
         of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
         best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
-        finalists = [each for each in candidates if each in best]
-        chosen, held = rank(finalists, _FINAL_COMPONENTS)[0]
+        chosen, held = rank([each for each in candidates if each in best])[0]
     is_all = len(some) == len(sources) and max(map(len, sources)) <= _CHOOSE_ROWS
     if held is None or not is_all or held.total.features.n_components < chosen.n_components:
         held = HeldOut.of_rows(feature_map(chosen), sources, validation, [chosen], show=None)
@@ -299,10 +295,12 @@ class HeldOut:
             folds.append((DiscriminantModel(features, coordinates, spreads, settings.power, calibration), rows))
         return Learned(assemble_model(features, self.total, settings, calibration), settings, self.total, folds)
 
-    def calibrate(
-        self, settings: Settings, alpha: float, temperatures: Floats = TEMPERATURES
-    ) -> tuple[Calibration, float]:
-        """Return the calibration of a model with these settings on the held-out datasets, and its loss (Eq. D8)."""
+    def calibrate(self, settings: Settings, alpha: float, step: int = 1) -> tuple[Calibration, float]:
+        """Return the calibration of a model with these settings on the held-out datasets, and its loss (Eq. D8).
+
+        With a step of 2 every second temperature is tried.
+        """
+        temperatures = TEMPERATURES[::step]
         known = self._projected[_coordinate_settings(settings)]
         noise, of_means = _moments([(each, coordinates.signal > 0) for coordinates, each in known])
         learned = float(np.mean([coordinates.signal.sum() for coordinates, _ in known])) or 1.0

@@ -86,7 +86,7 @@ def choose_shares(
     for place, size in enumerate(SIZES):
         measured = [(size, MixtureLoss(_PAIRS_OF_PRIOR, *prior.mixture_loss(n_sources, place, [*learned, *others])))]
         for models, datasets in folds:
-            found = measure_mixture(models, datasets, list(others.values()), alpha, size)
+            found = measure_mixture(models, datasets, list(others.values()), alpha, size, _N_PAIRS)
             measured += [] if found is None else [(_fit_size(size, datasets), found)]
         loss = pool_losses([each for _, each in measured])
         shares.append(loss.best_shares())
@@ -108,7 +108,7 @@ def measure_mixture(
     others: Sequence[Ratios],
     alpha: float,
     size: int,
-    n_pairs: int = _N_PAIRS,
+    n_pairs: int,
 ) -> MixtureLoss | None:
     """Measure the error of all means of ratios on pairs of different datasets; None if these are too short."""
     size = _fit_size(size, datasets)
