@@ -25,7 +25,7 @@ def test(X: Any, n: int, rng: np.random.Generator, names_shift: bool) -> TwoSamp
     d = X.shape[1]
     columns = [slice(i, i + 1) for i in range(d)]
     shiftable = range(d) if names_shift else ()
-    return two_sample_test(X, np.arange(len(X)) < n, columns, 999, rng, with_contributions=False, shiftable=shiftable)
+    return two_sample_test(X, np.arange(len(X)) < n, columns, 999, rng, shiftable=shiftable)
 
 
 def measure(n: int, d: int, draws: int, rng: np.random.Generator) -> dict[str, Any]:

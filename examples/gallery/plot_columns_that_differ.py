@@ -6,8 +6,8 @@ Thirty measurements of tumours, fifteen benign and fifteen malignant ones. Which
 than chance would explain?
 
 The p-values of :attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so you can look
-at all thirty. The *contribution* says how much of the joint difference a column explains; columns that repeat
-each other share it.
+at all thirty. For the strongest, *alone* is the divergence of the column alone, and *without* that of all others: much
+is left, since many of these measurements say the same.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ benign = cancer.data[cancer.target == 1].sample(15, random_state=1)
 
 result = compare_datasets(malignant, benign, random_state=0)
 columns = pd.DataFrame(result.columns)
-columns[["column", "effect", "p_value", "contribution"]].head(10).round(3)
+columns[["column", "effect", "p_value", "alone", "without"]].head(8).round(3)
 
 # %%
 # The eight strongest columns, every row drawn.

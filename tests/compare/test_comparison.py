@@ -400,13 +400,12 @@ def test_the_column_that_differs_is_found_by_name():
     first, second = result.columns[:2]
     assert (first.column, first.p_value) == ("s", 1 / 200)
     assert second.p_value > 0.05
-    assert first.contribution > 0.5
-    assert sum(column.contribution for column in result.columns) == pytest.approx(1)
+    assert first.alone > first.without
     pooled = (A[:, 3].var() + B[:, 3].var()) / 2
     assert first.effect == pytest.approx((A[:, 3].mean() - B[:, 3].mean()) / pooled**0.5)
     table = pd.DataFrame(result.columns)
     names = "column kind first second effect missing_first missing_second mean_first mean_second deviation_first "
-    names += "deviation_second p_value contribution"
+    names += "deviation_second p_value alone without"
     assert table.columns.tolist() == names.split()
 
 
@@ -429,17 +428,33 @@ def test_columns_are_named_by_chance_no_more_often_than_promised():
     assert n_named < n_pairs * 0.1 + 3 * (n_pairs * 0.1 * 0.9) ** 0.5
 
 
-def test_columns_that_tell_the_same_share_the_difference():
+def test_columns_that_say_the_same_can_replace_each_other():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 3))
     rows[200:, 0] += 1
     rows[:, 1] = rows[:, 0] + 0.05 * rows[:, 1]
-    shares = {
-        column.column: column.contribution
-        for column in compare_datasets(rows[:200], rows[200:], random_state=0).columns
-    }
-    assert shares[0] == pytest.approx(shares[1], abs=0.1)
-    assert shares[2] < 0.05
+    result = compare_datasets(rows[:200], rows[200:], random_state=0)
+    columns = {column.column: column for column in result.columns}
+    for each in (0, 1):
+        assert columns[each].alone == pytest.approx(result.divergence, abs=0.02)
+        assert columns[each].without == pytest.approx(result.divergence, abs=0.02)
+    assert columns[2].alone < 0.005
+    assert columns[2].without == pytest.approx(result.divergence, abs=0.02)
+
+
+def test_a_column_that_only_follows_another_is_said_to_add_little():
+    rng = np.random.default_rng(0)
+    tables = []
+    for level in (2.0, 2.3):
+        price, quantity = rng.lognormal(level, 0.3, 200), rng.poisson(5, 200) + 1
+        tables.append(pd.DataFrame({"price": price, "quantity": quantity, "revenue": price * quantity}))
+    result = compare_datasets(*tables, random_state=0)
+    columns = {column.column: column for column in result.columns}
+    assert columns["price"].alone > 1.5 * columns["revenue"].alone > 0
+    assert columns["quantity"].alone == 0
+    said = "price alone shows nearly all of the difference; revenue adds little to it."
+    assert said in result._report().answer
+    assert result.to_dict()["columns"][0]["alone"] == columns["price"].alone
 
 
 @pytest.mark.filterwarnings("ignore:With ")

@@ -149,5 +149,5 @@ def test_a_constant_column_is_no_part_of_a_difference():
     expected = {each.column: each for each in compare_datasets(A, B, n_permutations=19, random_state=0).columns}
     wider = (np.column_stack([X, np.full(len(X), 0.1)]) for X in (A, B))
     for each in compare_datasets(*wider, n_permutations=19, random_state=0).columns:
-        contribution = expected[each.column].contribution if each.column < 3 else 0.0
-        assert each.contribution == pytest.approx(contribution, abs=1e-12)
+        alone = expected[each.column].alone if each.column < 3 else 0.0
+        assert each.alone == pytest.approx(alone, abs=1e-12)

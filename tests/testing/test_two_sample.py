@@ -19,7 +19,7 @@ def run(A, B, n_permutations=199, seed=0, columns=None, **given):
     rows, is_first = np.concatenate([A, B]), np.arange(len(A) + len(B)) < len(A)
     columns = columns or [slice(j, j + 1) for j in range(rows.shape[1])]
     rng = np.random.default_rng(seed)
-    return two_sample_test(rows, is_first, columns, n_permutations, rng, with_contributions=False, **given)
+    return two_sample_test(rows, is_first, columns, n_permutations, rng, **given)
 
 
 @pytest.mark.parametrize("law", ["heavy tails", *(pytest.param(law, marks=pytest.mark.slow) for law in [*LAWS][1:])])

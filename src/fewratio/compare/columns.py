@@ -83,9 +83,9 @@ class ColumnDifference(NamedTuple):
     p_value : float or None
         The chance that any column differs as much if the samples come from one distribution: adjusted for the number
         of columns. None if there was no test.
-    contribution : float or None
-        Its share of the joint difference; columns that carry the same information share it. None if there was no test,
-        or if no linear function of the columns shows the difference: if only a relation changed, say.
+    alone, without : float or None
+        The divergence of this column alone, and of all others without it, each at rows that were held out; 0 if none
+        is seen. None for all but the first eight columns, if nothing was found, or if an estimator was given.
     """
 
     column: str | int
@@ -100,7 +100,8 @@ class ColumnDifference(NamedTuple):
     deviation_first: float | None
     deviation_second: float | None
     p_value: float | None
-    contribution: float | None
+    alone: float | None
+    without: float | None
 
 
 class Relation(NamedTuple):
@@ -131,22 +132,18 @@ class Relation(NamedTuple):
         )
 
 
-def describe_columns(
-    samples: Samples, p_values: Sequence[float | None], contributions: Sequence[float | None]
-) -> list[ColumnDifference]:
+def describe_columns(samples: Samples, p_values: Sequence[float | None]) -> list[ColumnDifference]:
     """Describe how each column differs between two encoded samples, the strongest first.
 
     Columns whose values do not overlap come first, then the others by p-value, and by effect if p-values are equal.
-    `p_values` and `contributions` come from the test, one per column.
+    `p_values` come from the test, one per column.
     """
     apart, (first, second) = samples.non_overlapping, (table.numbers for table in samples.tables)
     found = [
         ColumnDifference._make(
-            (label, column.kind, *_describe(column, first[:, place], second[:, place]), p_value, contribution)
+            (label, column.kind, *_describe(column, first[:, place], second[:, place]), p_value, None, None)
         )
-        for (label, (column, place)), p_value, contribution in zip(
-            samples.columns.items(), p_values, contributions, strict=True
-        )
+        for (label, (column, place)), p_value in zip(samples.columns.items(), p_values, strict=True)
     ]
     order = {each.column: place for place, each in enumerate(apart)}
     for place, each in enumerate(found):
@@ -170,12 +167,12 @@ def explain_effects(columns: Sequence[ColumnDifference], name: str) -> str:
     return f"{scale}; times of day by the shorter way round the clock" if has_times else scale
 
 
-def explain_joint(columns: Sequence[ColumnDifference], joint: Sequence[ColumnDifference]) -> list[str]:
-    """Explain the star at columns that differ only jointly (`joint`), and why contributions are missing."""
-    is_tested = any(each.p_value is not None for each in columns)
-    no_part = is_tested and all(each.contribution is None for each in columns)
-    said = ["* no difference alone, but a large part of the joint difference"] * any(each in joint for each in columns)
-    return said + ["no contribution: no linear function of the columns shows the joint difference"] * no_part
+def explain_parts(columns: Sequence[ColumnDifference], joint: Sequence[ColumnDifference]) -> list[str]:
+    """Explain the divergences of columns, and the star at columns that differ only jointly (`joint`)."""
+    said = []
+    if any(each.alone is not None for each in columns):
+        said.append("alone: the divergence of this column alone; without: of all other columns")
+    return said + ["* no difference alone, but part of a joint one"] * any(each in joint for each in columns)
 
 
 def _describe_levels(levels: Levels, n_first: int, described: ColumnDifference) -> dict[str, Any]:

@@ -291,7 +291,8 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
-    from fewratio.compare.columns import explain_effects, explain_joint
+    from fewratio.compare.columns import explain_effects, explain_parts
+    from fewratio.compare.verdict import write_source
     from fewratio.core.effects import write_effect
 
     tested = ", p adjusted for all columns" * (result.p_value is not None)
@@ -299,18 +300,21 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     heading = "differ in" if differ else "by column"
     yield f"{heading:<12}(effect: {explain_effects(named[: frame.SHOWN], result.names[0])}{tested})"
     has_gaps = any(each.missing_first or each.missing_second for each in named[: frame.SHOWN])
-    cells = [("", *result.names, *(("missing",) * has_gaps), "effect", *(("p", "contribution") if tested else ()))]
+    cells = [("", *result.names, *(("missing",) * has_gaps), "effect", *(("p",) if tested else ()))]
+    is_measured = named[0].alone is not None
+    cells[0] += ("alone", "without") * is_measured
     for each in named[: frame.SHOWN]:
-        part = "" if each.contribution is None else f"{each.contribution:.0%}"
-        test = () if each.p_value is None else (f"{each.p_value:.3g}", part)
+        test = () if each.p_value is None else (f"{each.p_value:.3g}",)
+        parts = ["" if part is None else f"{part:.2g}" for part in (each.alone, each.without)] if is_measured else []
         gaps = (f"{each.missing_first:.0%} / {each.missing_second:.0%}",) * has_gaps
         name = f"{each.column} *" if each in result.joint_columns else str(each.column)
-        cells.append((name, each.first, each.second, *gaps, write_effect(each.effect), *test))
+        cells.append((name, each.first, each.second, *gaps, write_effect(each.effect), *test, *parts))
     yield from frame.align_columns(cells)
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
     if differ:
-        yield from (f"  {said}" for said in explain_joint(named[: frame.SHOWN], result.joint_columns))
+        said = [*explain_parts(named[: frame.SHOWN], result.joint_columns), write_source(result)]
+        yield from (f"  {each}" for each in filter(None, said))
 
 
 def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[RawTable]") -> "Iterator[str]":

@@ -18,7 +18,7 @@ from fewratio.compare.columns import (
     warn_of_codes,
     warn_of_spellings,
 )
-from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit
+from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit, measure_parts
 from fewratio.compare.regions import Region, bin_columns, find_regions
 from fewratio.compare.verdict import rate_divergence, write_verdict
 from fewratio.core.arguments import as_names
@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from fewratio.report.page import Report
 
 _PERMUTATIONS = 999
-# A column that does not differ alone is named if it contributes at least this share of the joint difference.
-_LARGE_PART = 0.2
+# A column that does not differ alone is named if this share of the divergence, or less, is left without it.
+_LEFT = 0.5
+# The divergences of this many columns are measured, the strongest.
+_MEASURED = 8
 # The kinds of columns that can shift by a deviation.
 _SHIFTABLE = NUMBER, DATE, DURATION
 
@@ -128,6 +130,7 @@ class ComparisonResult(Reported):
     samples: inputs.Samples
     settings: dict[str, Any]
     _test: TwoSampleTest | None = field(repr=False)
+    _variant: tuple[int, float] | None = field(repr=False)
     _request: "_Request" = field(repr=False)
 
     @cached_property
@@ -223,8 +226,8 @@ class ComparisonResult(Reported):
                 "do not look for one of this kind, or it is chance."
             )
         if self.p_value is not None and self.p_value > LEVEL:
-            alone = [str(each.column) for each in self.columns if (each.p_value or 0) <= LEVEL]
-            if alone and len(self.columns) == 1:
+            alone = [str(each.column) for each in self._described_columns if (each.p_value or 0) <= LEVEL]
+            if alone and len(self._described_columns) == 1:
                 said.append(
                     f"The p-value of column {alone[0]} is smaller because it looks at fewer kinds of differences than "
                     "the test of the tables, whose p-value is the one that counts."
@@ -275,12 +278,32 @@ class ComparisonResult(Reported):
     @cached_property
     def columns(self) -> list[ColumnDifference]:
         """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
-        nothing = [None] * len(self.samples.columns)
-        if self._test is None:
-            return describe_columns(self.samples, nothing, nothing)
-        # Contributions come from a linear function of the columns; there are none if it misses the difference.
-        contributions = self._test.column_contributions.tolist() if self._is_linear else nothing
-        return describe_columns(self.samples, self._test.column_p_values.tolist(), contributions)
+        found, parts = self._described_columns, self._parts[1]
+        return [
+            *(each._replace(alone=alone, without=rest) for each, (alone, rest) in zip(found, parts, strict=False)),
+            *found[len(parts) :],
+        ]
+
+    @cached_property
+    def _parts(self) -> tuple[float, list[tuple[float, float]]]:
+        """The divergence of all columns, and of each of the strongest alone and of all others, by one model."""
+        if self._variant is None or not self.is_held_out or (self.p_value is not None and not self._is_different):
+            return 0.0, []
+        *_, rng, for_parts = np.random.default_rng(self._request.seed).spawn(6)
+        (pooled, is_first), blocks = _pool(self.samples), self._request.blocks
+        used = select_rows(pooled, is_first, rng, None if self._request.pairs is None else blocks)
+        places = [self.samples.columns[each.column][1] for each in self._described_columns[:_MEASURED]]
+        numbers = None if blocks is None else blocks[used]
+        seed = int(for_parts.integers(2**63))
+        return measure_parts(pooled[used], is_first[used], numbers, places, self._variant, seed)
+
+    @cached_property
+    def _described_columns(self) -> list[ColumnDifference]:
+        """The columns without the divergences, which take longer."""
+        n_columns = len(self.samples.columns)
+        return describe_columns(
+            self.samples, [None] * n_columns if self._test is None else self._test.column_p_values.tolist()
+        )
 
     @property
     def _is_different(self) -> bool:
@@ -289,7 +312,7 @@ class ComparisonResult(Reported):
     @property
     def _differ_in_rare(self) -> list[str]:
         """The columns that differ, and whose rare values the model pools."""
-        differ = {each.column for each in self.columns if (each.p_value or 0) <= LEVEL}
+        differ = {each.column for each in self._described_columns if (each.p_value or 0) <= LEVEL}
         return [
             str(label) for label, (column, _) in self.samples.columns.items() if column.pools_others and label in differ
         ]
@@ -299,11 +322,6 @@ class ComparisonResult(Reported):
         """Whether the tables have the same rows, in any order."""
         first, second = (np.asarray(table.numbers) for table in self.samples.tables)
         return len(first) == len(second) and np.array_equal(first[row_order(first)], second[row_order(second)])
-
-    @property
-    def _is_linear(self) -> bool:
-        """Whether a linear function of the columns shows the difference."""
-        return self._test is not None and self._test.p_values["linear discriminant"] <= LEVEL
 
     @cached_property
     def relations(self) -> list[Relation]:
@@ -342,11 +360,12 @@ class ComparisonResult(Reported):
 
     @property
     def joint_columns(self) -> list[ColumnDifference]:
-        """The columns that contribute a fifth or more of the joint difference, though they do not differ alone."""
-        if not self._is_different:
-            return []
+        """The columns without which half of the divergence or more is lost, though they do not differ alone."""
+        most = _LEFT * self._parts[0]
         return [
-            each for each in self.columns if (each.p_value or 0) > LEVEL and (each.contribution or 0) >= _LARGE_PART
+            each
+            for each in self.columns
+            if (each.p_value or 0) > LEVEL and each.without is not None and each.without < most
         ]
 
     def describe_divergence(self) -> str:
@@ -581,6 +600,7 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
         samples=samples,
         settings=settings,
         _test=test,
+        _variant=model.variants[found.variant] if isinstance(model, LogisticModel) else None,
         _request=request,
     )
 

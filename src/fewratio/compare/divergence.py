@@ -19,8 +19,8 @@ from fewratio.testing.two_sample import mark_smaller
 _N_FOLDS = 5
 # The inverse penalties of the logistic regressions, the most cautious first (docs/decisions/0011).
 _CS = 0.1, 1.0, 16.0
-# Width of the kernels of whitened columns, in median distances.
-_NARROW = 0.5
+# Features: of normal scores, of columns as they are, and of whitened ones, with narrow kernels.
+_MAPS: tuple[dict[str, Any], ...] = {"is_ranked": True}, {}, {"is_whitened": True, "width": 0.5}
 # Up to this many rows, there are also variants on unchanged columns.
 _FEW = 1_000
 _CONFIDENCE = 0.95
@@ -41,12 +41,15 @@ class CrossFit(NamedTuple):
         An approximate 95 % lower limit for the true divergence; 0 if nothing could be held out.
     is_held_out : bool
         Whether the ratio of each row comes from other rows.
+    variant : int
+        The variant of the model that did best in most folds.
     """
 
     ratios: Floats
     divergence: float
     at_least: float
     is_held_out: bool
+    variant: int
 
 
 class Model(Protocol):
@@ -68,34 +71,42 @@ class Model(Protocol):
 class LogisticModel:
     """Kernel logistic regressions: on normal scores of the columns, on whitened columns, and on columns as they are.
 
-    Each has three penalties. Scores are robust to far values, but ignore gaps between values, which matter most with
-    few rows.
+    Each has three penalties, unless `only` names the features and the inverse penalty to use. Scores are robust to far
+    values, but ignore gaps between values, which matter most with few rows.
 
     The features are computed once from all rows, without their labels. The divergence of held-out rows is still at
     most the true one on average: given the rows and the ratio, the labels are random.
     """
 
-    def __init__(self, rows: Floats, is_first: NDArray[np.bool_], rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        rows: Floats,
+        is_first: NDArray[np.bool_],
+        rng: np.random.Generator,
+        only: tuple[int, float] | None = None,
+    ) -> None:
         self._is_first, self._signs = is_first, np.where(is_first, 1.0, -1.0)
-        self._maps = [KernelFeatures(rows, rng, is_ranked=True)]
-        if len(rows) <= _FEW:
-            self._maps.append(KernelFeatures(rows, rng))
+        numbers = [0, 1] if len(rows) <= _FEW else [0]
         # Fewer rows than columns cannot show how columns are correlated.
-        if 1 < rows.shape[1] <= min(MAX_COLUMNS, len(rows) - 1):
-            self._maps.append(KernelFeatures(rows, rng, is_whitened=True, width=_NARROW))
-        self._features = [make(rows) for make in self._maps]
+        numbers += [2] if 1 < rows.shape[1] <= min(MAX_COLUMNS, len(rows) - 1) else []
+        self.variants = [(number, C) for number in numbers for C in _CS]
+        if only is not None:
+            numbers = [only[0] if only[0] in numbers else 0]
+            self.variants = [(numbers[0], only[1])]
+        self._maps = {number: KernelFeatures(rows, rng, **_MAPS[number]) for number in numbers}
+        self._features = {number: make(rows) for number, make in self._maps.items()}
         # Each fit starts where the one before ended: they share most rows.
         self._starts: dict[tuple[int, float], Floats] = {}
 
     def fit(self, kept: NDArray[np.bool_]) -> list[tuple[int, Floats]]:
         """Fit all variants to the rows in `kept`; return the number of their features, and the coefficients."""
-        weights, found = balance(self._is_first[kept]), []
-        for number, features in enumerate(self._features):
-            coef, of_kept = None, features[kept]
-            for C in _CS:
-                start = self._starts.get((number, C), coef)
-                coef = self._starts[number, C] = fit_logistic(C, of_kept, self._signs[kept], weights, start)
-                found.append((number, coef))
+        weights, found = balance(self._is_first[kept]), list[tuple[int, Floats]]()
+        of_kept = {number: features[kept] for number, features in self._features.items()}
+        for number, C in self.variants:
+            before = found[-1][1] if found and found[-1][0] == number else None
+            start = self._starts.get((number, C), before)
+            coef = self._starts[number, C] = fit_logistic(C, of_kept[number], self._signs[kept], weights, start)
+            found.append((number, coef))
         return found
 
     def predict_rows(self, fitted: tuple[int, Floats], rows: Numbers) -> Floats:
@@ -182,11 +193,62 @@ def cross_fit(
         factor = float(np.median([factor for _, factor in choices]))
         ratios[is_other] = 1 + factor * (in_blocks(lambda X: model.predict(fitted, X), pooled[is_other]) - 1)
     ratios = ratios.clip(0, highest)
+    best = int(np.bincount([variant for variant, _ in choices]).argmax())
     divergence = relative_pearson_divergence(ratios[is_first], ratios[~is_first], alpha)
     if divergence <= _ROUNDING:
-        return CrossFit(np.ones(len(pooled)), 0.0, 0.0, n_folds > 1)
+        return CrossFit(np.ones(len(pooled)), 0.0, 0.0, n_folds > 1, best)
     at_least = _limit_below(ratios, is_first, blocks, alpha) if n_folds > 1 else 0.0
-    return CrossFit(ratios, divergence, at_least, n_folds > 1)
+    return CrossFit(ratios, divergence, at_least, n_folds > 1, best)
+
+
+def measure_parts(
+    rows: Floats,
+    is_first: NDArray[np.bool_],
+    blocks: Numbers | None,
+    columns: Sequence[slice],
+    only: tuple[int, float],
+    seed: int,
+) -> tuple[float, list[tuple[float, float]]]:
+    """Return the divergence of all columns, and of each alone and all others; 0 if ratios of 1 would fit as well.
+
+    All come from one variant of the logistic model and the same folds. Each fit leaves out one fold; a factor, chosen
+    at the other folds, moves the ratios towards 1.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        The rows, as returned by `select_rows`.
+    is_first : bool ndarray of shape (n,)
+    blocks : int ndarray of shape (n,) or None
+        The block of each row; a block stays in one fold.
+    columns : sequence of slice
+        Where the features of each column are.
+    only : (int, float)
+        The variant of `LogisticModel`.
+    seed : int
+        Seeds folds and kernels, the same for all columns.
+    """
+    blocks = np.arange(len(rows)) if blocks is None else blocks
+    folds, n_folds = _deal_folds(is_first, blocks, np.random.default_rng(seed))
+
+    def measure(part: Floats) -> float:
+        model, ratios = LogisticModel(part, is_first, np.random.default_rng(seed), only), np.ones(len(part))
+        for fold in range(n_folds):
+            held_out = np.flatnonzero(folds == fold)
+            ratios[held_out] = model.predict_rows(model.fit(folds != fold)[0], held_out)
+        moved = ratios.copy()
+        for fold in range(n_folds if n_folds > 2 else 0):
+            others = folds != fold
+            _, factor = _choose(ratios[None, others], is_first[others], 0.5)
+            moved[~others] = 1 + factor * (ratios[~others] - 1)
+        moved = moved.clip(0, 2)
+        return max(0.0, relative_pearson_divergence(moved[is_first], moved[~is_first], 0.5))
+
+    found = []
+    for place in columns:
+        others = np.delete(rows, place, axis=1)
+        found.append((measure(rows[:, place]), measure(others) if others.shape[1] else 0.0))
+    return measure(rows), found
 
 
 def _deal_folds(is_first: NDArray[np.bool_], blocks: Numbers, rng: np.random.Generator) -> tuple[Numbers, int]:

@@ -11,8 +11,9 @@ from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import grouped_bars, marked_histogram, signed_bars
 from fewratio.charts.points import limit_chart
 from fewratio.compare.blocks import describe_pairs
-from fewratio.compare.columns import explain_effects, explain_joint
+from fewratio.compare.columns import explain_effects, explain_parts
 from fewratio.compare.regions import explain_regions, write_share
+from fewratio.compare.verdict import write_source
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
 from fewratio.core.wording import write_count, write_list
@@ -68,6 +69,7 @@ def _answer(result: Any) -> str:
         return f"{result.verdict}{_apart(result)}{rest}"
     together = " No single column stands out; they differ together."
     told = strongest if named else together
+    told += f" {source}" if (source := write_source(result)) else ""
     told += f" {result.relations[0].text}." if result.relations else ""
     told += f" {result.regions[0].write(result.names)}." if result.regions and not result.non_overlapping else ""
     return f"{result.verdict}{_apart(result)}{told}{rest}"
@@ -167,19 +169,19 @@ def _effects(result: Any) -> Chart:
 
 def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int, Distribution]) -> list[page.Block]:
     a, b = result.names
-    is_tested = result.p_value is not None
+    is_tested, is_measured = result.p_value is not None, shown[0].alone is not None
     has_gaps = any(any(each.missing) for each in distributions.values())
     headings = ["column", "distributions", "kind", a, b, *(["missing"] if has_gaps else []), "effect"]
-    headings += ["p", "contribution"] if is_tested else []
+    headings += ["p"] * is_tested + ["alone", "without"] * is_measured
     table, joint = [], result.joint_columns
     for each in shown:
         found = distributions[each.column]
         gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
         effect = page.Number(each.effect or 0, write_effect(each.effect))
         test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
-        if is_tested:
-            part = each.contribution
-            test.append(page.Number(part or 0, "" if part is None else f"{part:.0%}"))
+        if is_measured:
+            parts = each.alone, each.without
+            test += [page.Number(part or 0, "" if part is None else f"{part:.2g}") for part in parts]
         cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
         table.append(
             [f"{each.column} *" if each in joint else str(each.column), found.small_chart(result.names), *cells]
@@ -187,10 +189,10 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     left = len(result.columns) - len(shown)
     note = (
         f"Effect: {explain_effects(shown, a)}. "
-        + "p: adjusted for all columns. Contribution: share of the joint difference. " * is_tested
+        + "p: adjusted for all columns. " * is_tested
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
-        + "".join(f" {said[0].upper()}{said[1:]}." for said in explain_joint(shown, joint))
+        + "".join(f" {said[0].upper()}{said[1:]}." for said in explain_parts(shown, joint))
     )
     relations = [page.Text(f"{each.text}.") for each in result.relations[:_NAMED]]
     return [

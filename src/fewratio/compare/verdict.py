@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fewratio.core.wording import write_limit
+from fewratio.core.wording import write_limit, write_list
 from fewratio.testing import LEVEL
 
 # How large a divergence is, by its share of the largest possible one: that share of the variance of a row's table, as 0
@@ -21,6 +21,8 @@ _WORDS = {
 }
 # The square of the deviations by which two means must differ to be found different in four of five cases at the level.
 _FOUND = 7.85
+# A column explains a difference if it gives this share of the divergence alone.
+_NEARLY_ALL = 0.9
 
 
 def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
@@ -63,6 +65,18 @@ def write_verdict(result: Any) -> str:
     if result.magnitude is None:
         return f"The tables differ ({size}; {p_value}); they may differ more than the divergence shows."
     return f"The tables differ{_WORDS[result.magnitude]} ({size}; {p_value})."
+
+
+def write_source(result: Any) -> str:
+    """Name the column that gives nearly all of the divergence alone, if others differ, too; else ""."""
+    others = {str(each.column): each for each in result.columns if (each.p_value or 0) <= LEVEL}
+    if result.magnitude is None or result.non_overlapping or len(others) < 2:
+        return ""
+    name = max(others, key=lambda each: others[each].alone or 0)
+    if (others.pop(name).alone or 0) < _NEARLY_ALL * result.divergence:
+        return ""
+    adds = "adds" if len(others) == 1 else "add"
+    return f"{name} alone shows nearly all of the difference; {write_list(others, 3)} {adds} little to it."
 
 
 def _write_power(result: Any) -> str:

@@ -89,9 +89,7 @@ class PairTest(NamedTuple):
         """Test the two datasets of a pair."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=pair))
         rows, is_first = np.concatenate([first, second]), np.repeat([True, False], [len(first), len(second)])
-        return two_sample_test(
-            rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator, with_contributions=False
-        ).p_value
+        return two_sample_test(rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator).p_value
 
 
 class AllPairs(NamedTuple):

@@ -49,8 +49,6 @@ _WIDTH, _REG = 0.5, 0.01
 _RIDGE = 0.05
 # Most pairs of features whose products to compare: all pairs of 60 columns.
 _MAX_PAIRS = 1_770
-# The joint difference is divided among this many columns, the strongest.
-_SHARED_AMONG = 200
 # A shift that would be found: in this share of so many draws; how often its range is doubled and halved.
 _POWER, _DRAWS, _DOUBLINGS, _HALVINGS = 0.8, 100, 4, 2
 # With very few rows: so many tests, of so many permutations, each with another shift by up to this factor (logarithm).
@@ -77,8 +75,6 @@ class TwoSampleTest:
         The p-value if no other permutation came near the observed one.
     column_p_values : ndarray of shape (n_columns,)
         The share of permutations in which any column differs as much as this one does: adjusted for all columns.
-    column_contributions : ndarray of shape (n_columns,)
-        Each column's share of the joint difference (`_contributions`); zeros if not asked for.
     pairs : int ndarray of shape (n_pairs, 2)
         The numbers of the columns whose products were compared.
     pair_p_values : ndarray of shape (n_pairs,)
@@ -97,7 +93,6 @@ class TwoSampleTest:
     p_values: dict[str, float]
     smallest_p_value: float
     column_p_values: Floats
-    column_contributions: Floats
     pairs: Numbers
     pair_p_values: Floats
     n_tested: tuple[int, int]
@@ -263,7 +258,6 @@ def two_sample_test(
     order: Numbers | None = None,
     estimator: RatioEstimator | None = None,
     report: OnStep = lambda step, loss: None,
-    with_contributions: bool = True,
     shiftable: Sequence[int] = (),
 ) -> TwoSampleTest:
     """Test whether two samples come from one distribution.
@@ -295,8 +289,6 @@ def two_sample_test(
         Its divergence becomes one more statistic, which counts as much as all others together.
     report : callable
         Called with the number of finished permutations.
-    with_contributions : bool
-        Whether to compute `column_contributions`, which takes longer than the test if there are few rows.
     shiftable : sequence of int
         The features whose `detectable_shift` to compute.
     """
@@ -350,9 +342,6 @@ def two_sample_test(
         p_values={name: float(_p_values(each, is_enumerated)[0]) for name, each in values.items()},
         smallest_p_value=exchange.smallest_p_value(n_permutations),
         column_p_values=_p_values(any_column, is_enumerated, observed),
-        column_contributions=_contributions(statistics.of_rows, statistics.starts, units.is_first[unit_of], observed)
-        if with_contributions
-        else np.zeros(len(observed)),
         pairs=statistics.pairs,
         pair_p_values=_p_values(values["largest difference of a product"], is_enumerated, of_pairs),
         n_tested=units.count_rows(is_first),
@@ -472,8 +461,8 @@ def _find_large_shift(
     used = units.used
     unit = np.repeat(np.arange(len(units.starts)), units.sizes)
     deviations = rows[used].std(0)
-    rest: dict[str, Any] = {"blocks": None if blocks is None else blocks[used], "with_contributions": False}
-    rest["levels"] = {number: codes[used] for number, codes in levels.items()}
+    rest: dict[str, Any] = {"levels": {number: codes[used] for number, codes in levels.items()}}
+    rest["blocks"] = None if blocks is None else blocks[used]
     log_shifts = [np.log(3)]
     for _ in range(_TESTS):
         marks, feature = units.exchange.draw(1, rng)[0][unit], rng.choice(shiftable)
@@ -578,8 +567,6 @@ class _Statistics:
         Where the categories of a column start, and which column that is.
     starts : int ndarray of shape (n_columns,)
         Where the marginal features of each column start.
-    of_rows : ndarray of shape (n_in_kernels, 3 * d)
-        The marginal features of the rows that kernels use.
     """
 
     sizes: Floats
@@ -597,7 +584,6 @@ class _Statistics:
     level_starts: Numbers
     level_columns: Numbers
     starts: Numbers
-    of_rows: Floats
 
     @classmethod
     def of(
@@ -613,7 +599,7 @@ class _Statistics:
         energy, ratio = _kernel_features(standardise(rows[in_kernels.used], columns), rng)
         n, d, n_units = len(units.used), rows.shape[1], len(units.starts)
         clipped, marginal, shape = np.empty((d, n_units)), np.empty((d, 3, n_units)), np.empty((d, 2, n_units))
-        scores, of_rows = np.empty((d, n)), np.empty((d, 3, len(kept)))
+        scores = np.empty((d, n))
         # Features in rows, so that sums of units are sums of neighbours.
         for block in row_blocks(len(columns), 6 * n * max(place.stop - place.start for place in columns)):
             places = columns[block]
@@ -628,7 +614,7 @@ class _Statistics:
             part = np.ascontiguousarray(part.T)
             ranks, normal = (np.stack(each) for each in zip(*(_rank(row, kept) for row in part), strict=True))
             features = _standardise(np.stack([part, normal, normal**2], axis=1))
-            marginal[place], of_rows[place] = units.sum_rows(features), features[..., kept]
+            marginal[place] = units.sum_rows(features)
             x = 2 * ranks - 1
             square = x * x
             features = _standardise(np.stack([(5 * square - 3) * x, (35 * square - 30) * square], axis=1))
@@ -663,7 +649,6 @@ class _Statistics:
             level_starts=level_starts,
             level_columns=level_columns,
             starts=np.array([place.start for place in columns]),
-            of_rows=of_rows.reshape(3 * d, -1).T,
         )
 
     @property
@@ -866,45 +851,6 @@ def _count_levels(
     data = np.ones(len(pairs))
     counted = csr_array((data, (pairs[:, 0], pairs[:, 1])), shape=(n_levels, len(units.starts)))
     return counted, np.array(starts, dtype=np.intp), np.array(numbers, dtype=np.intp)
-
-
-def _contributions(features: Floats, starts: Numbers, is_first: NDArray[np.bool_], strength: Floats) -> Floats:
-    """Divide the joint difference of two samples among the columns.
-
-    The joint difference is the share of the samples' labels that a linear function of the marginal features explains,
-    with a ridge penalty. It is divided by relative weights (Johnson 2000): the features are replaced by the nearest
-    uncorrelated ones, and what each of these explains is distributed in proportion to the squared correlations. So
-    columns that carry the same information share it, and a column that only corrects others gets a part.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n, 3 * d)
-        The marginal features of rows.
-    starts : int ndarray of shape (n_columns,)
-        Where the features of each column start, in numbers of features of the table.
-    is_first : bool ndarray of shape (n,)
-    strength : ndarray of shape (n_columns,)
-        How much each column differs: the joint difference is divided among the strongest.
-    """
-    starts = 3 * starts
-    n, n_features = features.shape
-    ends = np.append(starts[1:], n_features)
-    # Constant columns are left out: the penalty depends on the number of features.
-    varies = np.logical_or.reduceat(features.any(0), starts)
-    n_shared = min(_SHARED_AMONG, int(varies.sum()))
-    strongest = np.sort(np.argsort(np.where(varies, -strength, np.inf), kind="stable")[:n_shared])
-    if not len(strongest):
-        return np.zeros(len(strength))
-    places = np.concatenate([np.arange(starts[i], ends[i]) for i in strongest])
-    chosen = features[:, places]
-    label = (is_first - is_first.mean()) / is_first.std()
-    values, vectors = np.linalg.eigh(chosen.T @ chosen / n)
-    roots = np.sqrt(values.clip(min=0))
-    explained = (vectors * (roots / (roots**2 + _RIDGE * len(places) / n))) @ (vectors.T @ (chosen.T @ label / n))
-    parts = ((vectors * roots) @ vectors.T) ** 2 @ explained**2
-    shares = np.zeros(len(strength))
-    shares[strongest] = np.add.reduceat(parts, np.searchsorted(places, starts[strongest]))
-    return shares / max(float(shares.sum()), np.finfo(np.float64).tiny)
 
 
 def _factor(kernel: Floats, chosen: Numbers) -> Floats:
