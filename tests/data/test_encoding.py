@@ -281,9 +281,9 @@ def test_single_precision_is_kept():
 def test_what_cannot_be_used_is_left_out_and_said(make):
     frame = make({"list": [[1], [2, 3]], "bytes": [b"x", b"y"], "p": [1.0, 2.0], "none": [None, None]})
     encoding, (numbers,) = encode(frame)
-    assert left_out(encoding) == {"list": "nested values", "bytes": "type binary", "none": "no values"}
+    assert left_out(encoding) == {"list": "lists of 1 to 2 numbers", "bytes": "type binary", "none": "no values"}
     assert numbers == [[1], [2]]
-    with pytest.raises(InputError, match="column 'list' of A holds nested values"):
+    with pytest.raises(InputError, match="column 'list' of A holds lists of 1 to 2 numbers"):
         encode(frame, categorical="list")
 
 

@@ -344,7 +344,7 @@ def test_an_array_that_numpy_cannot_read_is_refused():
         (["x", "y"], "text"),
         ([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1)], "dates"),
         ([datetime.timedelta(1), datetime.timedelta(2)], "durations"),
-        ([[1], [2]], "nested values"),
+        ([["x"], ["y"]], "nested values"),
     ],
 )
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])

@@ -44,10 +44,10 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
             column = Column(label, left_out=DROPPED if is_unused else NOT_IN_ALL)
         holder = next(raw for raw in raws if label in raw.places)
         cells = [cell for cell in next(holder.pieces(20 * _EXAMPLES)).cells(label) if cell is not None]
-        examples = [f"{cell:.6g}" if isinstance(cell, float) else str(cell)[:40] for cell in dict.fromkeys(cells)]
+        examples = [f"{cell:.6g}" if isinstance(cell, float) else str(cell)[:40] for cell in cells]
         decided.append(column)
         told = {"name": label, "is_shared": is_shared, "is_refused": is_refused}
-        found.append(told | {"examples": examples[:_EXAMPLES]})
+        found.append(told | {"examples": list(dict.fromkeys(examples))[:_EXAMPLES]})
     encoding, apart = _judge_together(raws, frame.make_labels(*tables), decided, rules, tables[0].is_dir(), batch)
     for told, column in zip(found, encoding.columns, strict=True):
         told |= {"kind": None if column.left_out else column.kind, "left_out": column.left_out}

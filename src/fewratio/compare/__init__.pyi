@@ -1,3 +1,3 @@
 # The public names: read by type checkers, and by `fewratio.lazy` when one is first used.
-from .columns import ColumnDifference as ColumnDifference, Relation as Relation
+from .columns import ColumnDifference as ColumnDifference, Relation as Relation, WordDifference as WordDifference
 from .comparison import ComparisonResult as ComparisonResult, compare_datasets as compare_datasets

@@ -9,8 +9,8 @@ from scipy.special import ndtr
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import rank_values
-from fewratio.core.wording import write_list
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TIME
+from fewratio.core.wording import write_list, write_share
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, FREE, NUMBER, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import Levels
 from fewratio.data.spelling import differ_in_a_letter, find_misprints
@@ -25,6 +25,7 @@ _LEAST_CHANGE = 0.05
 _N_CODES, _N_OTHERS = 3, 10
 # Label of the pooled categories; and the share of rows from which on they are what matters.
 _OTHER, _MOST = "other ", 0.5
+WORDS_NAMED = "Each word is named once, alone or in the phrase that differs most."
 
 
 def warn_of_codes(samples: Samples) -> None:
@@ -67,15 +68,16 @@ class ColumnDifference(NamedTuple):
     ----------
     column : str or int
         Its name, or its number if columns have no names.
-    kind : {"number", "boolean", "category", "date", "duration", "time of day"}
+    kind : {"number", "boolean", "category", "date", "duration", "time of day", "free text", "vector"}
     first, second : str
-        Summary of its values in each sample, as text: mean and standard deviation, or the share of the category that
+        Summary of its values in each sample, as text: mean and standard deviation, or the share of the category or word
+        that differs most. Free text in which no word differs has its number of words, a vector the direction that
         differs most.
     effect : float or None
         For numbers, dates and times, Cohen's d: the difference of the means in units of the deviation within samples,
         positive if the first is larger (for times of day, the shorter way round the clock); at most 100 in size, and
-        100 if neither sample varies. For categories, h: the difference of two shares' arcsines. None if most rows have
-        rare categories, since no single share then shows how they differ.
+        100 if neither sample varies. For categories and words, h: the difference of two shares' arcsines. None if most
+        rows have rare categories, since no single share then shows how they differ.
     missing_first, missing_second : float
         The share of rows of each sample in which it is missing.
     mean_first, mean_second, deviation_first, deviation_second : float or None
@@ -102,6 +104,33 @@ class ColumnDifference(NamedTuple):
     p_value: float | None
     alone: float | None
     without: float | None
+
+
+class WordDifference(NamedTuple):
+    """A word, or a phrase of two words, that one sample has in more of its rows.
+
+    Attributes
+    ----------
+    column : str or int
+    text : str
+        In small letters.
+    first, second : float
+        The share of rows of each sample that have it.
+    p_value : float
+        The chance that any word or phrase of any column differs as much if the samples come from one distribution: from
+        the same permutations as the test, adjusted for all words and phrases.
+    """
+
+    column: str | int
+    text: str
+    first: float
+    second: float
+    p_value: float
+
+    def write(self, names: Sequence[str]) -> str:
+        """Say how many rows of each sample have it; `names` are those of the samples."""
+        shares = " and ".join(f"{write_share(share)} of {name}" for share, name in zip(self[2:4], names, strict=True))
+        return f"{self.text!r} is in {shares} ({self.column}, p = {self.p_value:.2g})"
 
 
 class Relation(NamedTuple):
@@ -132,11 +161,43 @@ class Relation(NamedTuple):
         )
 
 
-def describe_columns(samples: Samples, p_values: Sequence[float | None]) -> list[ColumnDifference]:
+def describe_words(samples: Samples, p_values: Floats, level: float) -> list[WordDifference]:
+    """Describe words and phrases that differ between two samples, the strongest first.
+
+    Each word is named once, in the phrase that differs most, or alone; of phrases that differ equally the longest.
+
+    Parameters
+    ----------
+    samples : Samples
+    p_values : ndarray of shape (n_terms,)
+        Of the terms of all columns, one column after the other.
+    level : float
+        The largest p-value to describe.
+    """
+    n_first, found, start = samples.tables[0].n_rows, [], 0
+    for label, terms in samples.terms.items():
+        of_column = p_values[start : start + len(terms.texts)]
+        start += len(terms.texts)
+        first, second = (np.asarray(side.mean(0)).ravel() for side in (terms.rows[:n_first], terms.rows[n_first:]))
+        share = np.asarray(terms.rows.mean(0)).ravel()
+        strength = np.abs(first - second) / np.sqrt(share * (1 - share))
+        words: set[str] = set()
+        for place in sorted(range(len(share)), key=lambda place: (-strength[place].round(9), -len(terms.texts[place]))):
+            text = terms.texts[place]
+            if of_column[place] <= level and words.isdisjoint(text.split()):
+                words.update(text.split())
+                said = WordDifference(label, text, float(first[place]), float(second[place]), float(of_column[place]))
+                found.append((float(strength[place]), said))
+    return [each for _, each in sorted(found, key=lambda pair: (pair[1].p_value, -pair[0]))]
+
+
+def describe_columns(
+    samples: Samples, p_values: Sequence[float | None], words: Sequence[WordDifference] = ()
+) -> list[ColumnDifference]:
     """Describe how each column differs between two encoded samples, the strongest first.
 
     Columns whose values do not overlap come first, then the others by p-value, and by effect if p-values are equal.
-    `p_values` come from the test, one per column.
+    `p_values` come from the test, one per column, and so do `words`, the strongest first.
     """
     apart, (first, second) = samples.non_overlapping, (table.numbers for table in samples.tables)
     found = [
@@ -146,8 +207,14 @@ def describe_columns(samples: Samples, p_values: Sequence[float | None]) -> list
         for (label, (column, place)), p_value in zip(samples.columns.items(), p_values, strict=True)
     ]
     order = {each.column: place for place, each in enumerate(apart)}
+    strongest = {word.column: word for word in reversed(words)}
     for place, each in enumerate(found):
-        if each.column in order and each.kind == CATEGORY:
+        if each.column in strongest:
+            word = strongest[each.column]
+            shares = [f"{word.text} {share:.0%}" for share in (word.first, word.second)]
+            effect = float(shares_apart(np.array(word.first), np.array(word.second)))
+            found[place] = each._replace(first=shares[0], second=shares[1], effect=effect)
+        elif each.column in order and each.kind == CATEGORY:
             # Its categories may all be rare, and pooled into one.
             held = apart[order[each.column]]
             effect = float(shares_apart(np.array(held.share), np.array(1 - held.share)))
@@ -221,7 +288,7 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
     for place in np.flatnonzero(p_values <= level):
         names = labels[pairs[place, 0]], labels[pairs[place, 1]]
         described = [columns[name] for name in names]
-        if names in found or any(column.kind in (CATEGORY, TIME) for column, _ in described):
+        if names in found or any(column.kind in (CATEGORY, TIME, FREE, VECTOR) for column, _ in described):
             continue
         for name, (_, where) in zip(names, described, strict=True):
             if name not in ranks:
@@ -259,9 +326,18 @@ def _describe(column: Column, first: Floats, second: Floats) -> tuple[Any, ...]:
         return *words, 0.0, *gaps, *none
     if column.kind == TIME:
         values = _unwind(*values)
+    label = ""
+    if column.kind == VECTOR:
+        rows = [side[side[:, -1] == 0] if column.marks_missing else side for side in (first, second)]
+        place = int(
+            np.abs([means_apart(*(side[:, k] for side in rows)) for k in range(len(column.directions))]).argmax()
+        )
+        values, label = [side[:, place] for side in rows], f"direction {place + 1}: "
     means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
     words = [f"True {mean:.0%}" for mean in means] if column.kind == BOOLEAN else column.write_means(means, deviations)
-    return *words, float(means_apart(*values)), *gaps, *(none if column.kind == DATE else (*means, *deviations))
+    words = [f"{label}{text}" for text in words]
+    is_plain = column.kind not in (DATE, FREE, VECTOR)
+    return *words, float(means_apart(*values)), *gaps, *((*means, *deviations) if is_plain else none)
 
 
 def _unwind(first: Floats, second: Floats) -> list[Floats]:

@@ -28,7 +28,7 @@ _MOST_PERMUTATIONS = 99_999
 # Typical rows to show, and values of each.
 _ROWS, _VALUES = 3, 5
 # Pairs of columns to show.
-_RELATIONS = 3
+_RELATIONS, _WORDS = 3, 5
 
 
 def compare(
@@ -272,6 +272,10 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     else:
         smallest = min(each.p_value or 0 for each in result.columns)
         yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
+    for place, word in enumerate(result.words[:_WORDS]):
+        yield f"{'' if place else 'words':<12}{word.write(result.names)}"
+    if len(result.words) > _WORDS:
+        yield f"            and {len(result.words) - _WORDS} more; --json gives all"
     for relation in result.relations[:_RELATIONS]:
         yield f"together    {relation.text}"
     if len(result.relations) > _RELATIONS:

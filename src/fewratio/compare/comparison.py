@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -13,8 +14,10 @@ from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies, 
 from fewratio.compare.columns import (
     ColumnDifference,
     Relation,
+    WordDifference,
     describe_columns,
     describe_relations,
+    describe_words,
     warn_of_codes,
     warn_of_spellings,
 )
@@ -34,6 +37,7 @@ from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.data.pairs import Pairs, match_rows
 from fewratio.data.raw_table import RawTable, as_raw, open_files
 from fewratio.data.split_table import split_by_column
+from fewratio.data.vectors import encode_cells
 from fewratio.errors import InputError, ParameterError, warn
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
@@ -301,9 +305,8 @@ class ComparisonResult(Reported):
     def _described_columns(self) -> list[ColumnDifference]:
         """The columns without the divergences, which take longer."""
         n_columns = len(self.samples.columns)
-        return describe_columns(
-            self.samples, [None] * n_columns if self._test is None else self._test.column_p_values.tolist()
-        )
+        p_values = [None] * n_columns if self._test is None else self._test.column_p_values.tolist()
+        return describe_columns(self.samples, p_values, self.words)
 
     @property
     def _is_different(self) -> bool:
@@ -322,6 +325,11 @@ class ComparisonResult(Reported):
         """Whether the tables have the same rows, in any order."""
         first, second = (np.asarray(table.numbers) for table in self.samples.tables)
         return len(first) == len(second) and np.array_equal(first[row_order(first)], second[row_order(second)])
+
+    @cached_property
+    def words(self) -> list[WordDifference]:
+        """The words and phrases of free text that differ, the strongest first: those with p-values up to 0.05."""
+        return [] if self._test is None else describe_words(self.samples, self._test.term_p_values, LEVEL)
 
     @cached_property
     def relations(self) -> list[Relation]:
@@ -384,7 +392,7 @@ class ComparisonResult(Reported):
         test |= make_plain(self, "paired_rows", "n_unpaired") if self.paired_rows is not None else {}
         rows = make_plain(self, "ratios_a", "ratios_b", "is_held_out", "rows_a", "rows_b")
         row_names = [make_plain(table, "row_names")["row_names"] for table in self.samples.tables]
-        columns = make_plain(self, "non_overlapping", "columns", "relations", "regions")
+        columns = make_plain(self, "non_overlapping", "columns", "words", "relations", "regions")
         rest = self.without_non_overlapping
         columns["without_non_overlapping"] = None if rest is None else make_plain(rest, "p_value", "divergence")
         return {**divergences, **test, **counts, "caution": self.caution, **rows, "row_names": row_names, **columns}
@@ -455,6 +463,7 @@ def compare_datasets(
     by: str | None = None,
     blocks: Any = None,
     paired: Any = None,
+    encoder: Mapping[str, Callable[[list[Any]], Any]] | None = None,
     random_state: int | np.random.Generator | None = 0,
     progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
@@ -465,7 +474,8 @@ def compare_datasets(
     same sizes, and all statistics are computed again. These are the energy distance, the difference of the means of
     all columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means,
     ranks or spread), the spread of all columns together, a linear discriminant, products of two columns (their
-    relation), the shape of a single column, chi-square of categories, and the divergence of your estimator if you pass
+    relation), the shape of a single column, chi-square of categories (of free text the
+    largest difference of a word), and the divergence of your estimator if you pass
     one. Each is turned into a probability, by its moments over the other permutations; the weighted harmonic mean of
     these is ranked among the permutations.
 
@@ -474,7 +484,7 @@ def compare_datasets(
     A : array-like of shape (n_a, n_features), or Dataset
         NumPy array, list, dict of columns, series, path of a file, pandas / polars / pyarrow table or torch tensor. A
         table may have columns of any kind:
-        numbers, categories, dates, with missing values.
+        numbers, categories, dates, free text, vectors, with missing values.
     B : array-like of shape (n_b, n_features), or Dataset
         The other sample, with the same columns. Not needed with `by`.
     estimator : RatioEstimator, optional
@@ -494,11 +504,14 @@ def compare_datasets(
         Compare pairs, such as countries in two years: the column that names the rows in both tables, or the names of
         the rows of each. The two rows of a pair change samples, so that a change within pairs shows however much they
         differ from each other. Rows without a partner are left out and counted.
+    encoder : dict of str to callable, optional
+        Functions that turn columns of anything (paths of images, sounds, texts for a language model) into vectors, by
+        the names of the columns: from a list of values, at most 64, to as many vectors of one length.
     random_state : int, numpy Generator or None, default=0
         Draws permutations and folds, and the rows to test with if there are many; seeds an estimator that has no seed.
         The order of the rows does not matter.
     progress : bool, optional
-        Show a progress bar. Default: only on a terminal, and only if an estimator is given.
+        Show a progress bar. Default: only on a terminal, and only if an estimator or an encoder is given.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
         (`fewratio.ColumnOptions`). Names of rows are left out unless `keep` names them, and so are dates that say
@@ -532,12 +545,16 @@ def compare_datasets(
     (True, 0.3, 0.5)
     """
     settings = {"estimator": estimator, "n_permutations": n_permutations, "by": by, "blocks": blocks}
+    settings |= {} if encoder is None else {"encoder": encoder}
     settings |= {"paired": paired, "random_state": random_state, **columns}
     n_permutations = _PERMUTATIONS if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
     seed = int(inputs.as_rng(random_state).integers(2**63))
     # Without an estimator, tables are read as for any estimator that has not learned from sources.
     reader = inputs.copy_seeded(estimator, inputs.default_estimator(), np.random.default_rng(seed).spawn(1)[0])
+    if encoder is not None:
+        given = open_files({name: table for name, table in (("A", A), ("B", B)) if table is not None})
+        A, B = (encode_cells(given[name], name, encoder, progress) if name in given else None for name in "AB")
     names, tables = _read_two(A, B, by)
     numbers, pairs = None, None
     if paired is not None:
@@ -550,6 +567,10 @@ def compare_datasets(
     else:
         tables = {name: as_raw(table, name) for name, table in tables.items()}
         offer_pairs(tables, as_names("drop", columns.get("drop", ())))
+    known = columns.get("encoding")
+    if isinstance(known, Encoding) and not reader.has_sources:
+        # Directions that were learned from one of the tables would fit its rows better.
+        columns["encoding"] = known.learn_directions([as_raw(table, name) for name, table in tables.items()])
     used = None if estimator is None else reader
     request = _Request(names, settings, used, numbers, pairs, n_permutations, seed, progress)
     samples = inputs.read_samples(reader, tables, columns)
@@ -650,6 +671,7 @@ def _run_test(
             order=order,
             shiftable=[place.start for column, place in samples.columns.values() if column.kind in _SHIFTABLE],
             levels={n: codes[label] for n, label in enumerate(samples.columns) if label in codes},
+            terms={n: samples.terms[label].rows for n, label in enumerate(samples.columns) if label in samples.terms},
             estimator=estimator,
             report=report,
         )

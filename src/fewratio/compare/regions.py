@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from fewratio.compare.conditions import BinnedColumn, Bins, Condition
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
+from fewratio.core.wording import write_share
+from fewratio.data.column_kinds import VECTOR
 from fewratio.data.columns import Column
 from fewratio.testing import LEVEL
 from fewratio.testing.permutations import ROUNDING, Exchange
@@ -162,21 +164,14 @@ def explain_regions(regions: Sequence[Region], differ: bool) -> list[str]:
     return said
 
 
-def write_share(share: float) -> str:
-    """Write a share as a percentage, small ones with a decimal.
-
-    Examples
-    --------
-    >>> write_share(0.182), write_share(0.0042), write_share(0)
-    ('18 %', '0.4 %', '0 %')
-    """
-    return f"{share * 100:.{int(0 < share < 0.01)}f} %"
-
-
 def bin_columns(columns: Mapping[str | int, tuple[Column, slice]], rows: Floats) -> list[BinnedColumn]:
     """Make bins of all columns that vary."""
     n_bins = min(max(_ALL_BINS // len(columns), _LEAST_BINS), _MOST_BINS)
-    found = [BinnedColumn.of(label, column, place, rows, n_bins) for label, (column, place) in columns.items()]
+    found = [
+        BinnedColumn.of(label, column, place, rows, n_bins)
+        for label, (column, place) in columns.items()
+        if column.kind != VECTOR
+    ]
     return [column for column in found if len(column.family)]
 
 

@@ -11,12 +11,12 @@ from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import grouped_bars, marked_histogram, signed_bars
 from fewratio.charts.points import limit_chart
 from fewratio.compare.blocks import describe_pairs
-from fewratio.compare.columns import explain_effects, explain_parts
-from fewratio.compare.regions import explain_regions, write_share
+from fewratio.compare.columns import WORDS_NAMED, explain_effects, explain_parts
+from fewratio.compare.regions import explain_regions
 from fewratio.compare.verdict import write_source
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
-from fewratio.core.wording import write_count, write_list
+from fewratio.core.wording import write_count, write_list, write_share
 from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
@@ -50,6 +50,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
         [
             page.Section("How far apart", _how_far(result)),
             page.Section("Columns", _columns(result, shown, distributions)),
+            *([page.Section("Words", [_words(result)])] if result.words else []),
             *([page.Section("Regions", _regions(result))] if result.regions else []),
             page.Section("Rows", _rows(result)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
@@ -70,6 +71,7 @@ def _answer(result: Any) -> str:
     together = " No single column stands out; they differ together."
     told = strongest if named else together
     told += f" {source}" if (source := write_source(result)) else ""
+    told += f" {result.words[0].write(result.names)}." if result.words else ""
     told += f" {result.relations[0].text}." if result.relations else ""
     told += f" {result.regions[0].write(result.names)}." if result.regions and not result.non_overlapping else ""
     return f"{result.verdict}{_apart(result)}{told}{rest}"
@@ -201,6 +203,21 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         *relations,
         page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]]),
     ]
+
+
+def _words(result: Any) -> page.Block:
+    table = [
+        [
+            each.text,
+            str(each.column),
+            *(page.Number(share, write_share(share)) for share in (each.first, each.second)),
+            page.Number(each.p_value, f"{each.p_value:.2g}"),
+        ]
+        for each in result.words
+    ]
+    note = f"Shares: rows that have it. p: adjusted for all words and phrases. {WORDS_NAMED}"
+    headings = ["word or phrase", "column", *result.names, "p"]
+    return page.Table("Words that differ, the strongest first", headings, table, len(table) > 20, note)
 
 
 def _regions(result: Any) -> list[page.Block]:

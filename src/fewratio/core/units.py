@@ -210,14 +210,17 @@ class RankScaling:
 
 
 def standardise(rows: Floats, columns: Sequence[slice]) -> Floats:
-    """Scale columns to median 0 and unit variance; the zeros and ones of a categorical column count as one column.
+    """Scale columns to median 0 and unit variance; all features of a column count as one.
 
+    So do the zeros and ones of a categorical column together, and the numbers of a text or a vector together.
     ``columns`` holds the places of the features of each column of a table.
     """
     centred = rows - np.median(rows, axis=0)
     variances = real_deviation(rows.mean(0), centred.std(0), GIVEN) ** 2
     is_share = ((rows == 0) | (rows == 1)).all(0)
-    of_shares = np.add.reduceat(np.where(is_share, variances, 0), [place.start for place in columns])
-    together = np.repeat(of_shares, [place.stop - place.start for place in columns])
-    variances = np.where(is_share, together, variances)
+    starts, widths = [place.start for place in columns], [place.stop - place.start for place in columns]
+    of_shares = np.add.reduceat(np.where(is_share, variances, 0), starts)
+    n_others = np.add.reduceat(~is_share & (variances > 0), starts, dtype=np.float64)
+    together, n_others = np.repeat(of_shares, widths), np.repeat(n_others, widths)
+    variances = np.where(is_share, together, variances * n_others)
     return centred / np.sqrt(np.where(variances > 0, variances, 1))

@@ -91,3 +91,14 @@ def write_limit(value: float) -> str:
 def write_signed(difference: float) -> str:
     """Return a difference with its sign and two digits; large ones with all digits before the point."""
     return f"{difference:+.2g}" if abs(difference) < 100 else f"{difference:+.0f}"
+
+
+def write_share(share: float) -> str:
+    """Write a share as a percentage, small ones with a decimal.
+
+    Examples
+    --------
+    >>> write_share(0.182), write_share(0.0042), write_share(0)
+    ('18 %', '0.4 %', '0 %')
+    """
+    return f"{share * 100:.{int(0 < share < 0.01)}f} %"

@@ -9,8 +9,10 @@ date         dates with or without a time             days since 1970
 duration     differences of times                     seconds
 time of day  times without a date                     sine and cosine, so that midnight is no jump
 category     categories (dictionaries of text)        zeros and ones, a feature for each frequent category
-text         strings                                  dates, times, durations or numbers if all are, else an id or
-                                                      categories
+text         strings                                  dates, times, durations or numbers if all are, else free text,
+                                                      an id or categories
+free text    strings of four words or more            the number of words, and the directions in which texts differ
+vector       lists of as many numbers                 the directions in which they differ
 nothing      nulls                                    left out
 ===========  =======================================  ==========================================================
 
@@ -35,6 +37,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.wording import write_count, write_list
 from fewratio.data import arrow as pa
+from fewratio.data.free_text import count_words
 from fewratio.data.written_forms import advise, are_measured, find_alike, find_forms
 from fewratio.errors import InputError, name_parameter, warn
 from fewratio.lazy import import_home
@@ -43,9 +46,9 @@ if TYPE_CHECKING:
     pass
 
 NUMBER, BOOLEAN, TEXT, CATEGORY, DATE, MISSING = "number", "boolean", "text", "category", "date", "nothing"
-DURATION, TIME = "duration", "time of day"
+DURATION, TIME, FREE, VECTOR = "duration", "time of day", "free text", "vector"
 PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
-PLURALS |= {DURATION: "durations", TIME: "times of day"}
+PLURALS |= {DURATION: "durations", TIME: "times of day", FREE: "free texts", VECTOR: "vectors"}
 # pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _LONGEST_CELL = 40
@@ -100,7 +103,7 @@ class ColumnValues(NamedTuple):
         One of the kinds of this module, or the column's type if it is another.
     numbers : ndarray of shape (n,)
         Of numbers, booleans (0 and 1), dates (days since 1970), durations (seconds) and times of day (hours); NaN for
-        what is missing.
+        what is missing. Vectors have the shape (n, n_numbers).
     codes : ndarray of shape (n,)
         Of text, categories and whole numbers beyond 2**53: the number of each row's text; -1 for what is missing.
     texts : list of str
@@ -134,14 +137,22 @@ class ColumnValues(NamedTuple):
     def to_numbers(self, kind: str) -> NDArray[Any]:
         """Return values of a kind that has numbers as finite ones, NaN for what is missing."""
         numbers = self.numbers
+        if kind == FREE and self.kind in (TEXT, CATEGORY):
+            return np.append(count_words(self.texts), np.nan)[self.codes]
         if self.kind in (TEXT, CATEGORY):
             numbers = self._read_texts(kind)
-        elif self.kind not in ((MISSING, kind) if kind in (DATE, TIME, DURATION) else (MISSING, NUMBER, BOOLEAN)):
+        elif self.kind not in (
+            (MISSING, kind) if kind in (DATE, TIME, DURATION, FREE, VECTOR) else (MISSING, NUMBER, BOOLEAN)
+        ):
             held = PLURALS.get(self.kind, self.kind)
             raise InputError(f"{self.name} holds {held}, but {PLURALS[kind]} are needed. Pass those.")
+        gaps = np.isnan(numbers) if kind == VECTOR and numbers.ndim > 1 else np.zeros((1, 1), dtype=np.bool_)
+        if (partly := gaps.any(1) & ~gaps.all(1)).any():
+            found = f"{self.name} has a vector with missing numbers at row {int(partly.argmax())} (counting from 0)"
+            raise InputError(f"{found}; a vector must be whole, or missing. Fill it, empty it, or drop the column.")
         infinite = np.isinf(numbers)
         if infinite.any():
-            n_infinite, row = write_count(int(infinite.sum()), "infinite value"), int(infinite.argmax())
+            n_infinite, row = write_count(int(infinite.sum()), "infinite value"), int(np.nonzero(infinite)[0][0])
             found = f"{self.name} has {n_infinite}, the first at row {row} (counting from 0)"
             raise InputError(f"{found}; every value must be finite, or missing. Correct those rows or drop the column.")
         return numbers
@@ -163,8 +174,8 @@ class ColumnValues(NamedTuple):
             return self
         if self.kind == NUMBER and len(self.texts):
             return self._replace(kind=CATEGORY)
-        if self.kind not in (*PLURALS, MISSING):
-            found = f"{self.name} holds {self.kind}"
+        if self.kind not in (*PLURALS, MISSING) or self.kind == VECTOR:
+            found = f"{self.name} holds {PLURALS.get(self.kind, self.kind)}"
             raise InputError(f"{found}; categories and names are text, numbers or dates. Choose another column.")
         numbers = self.numbers.tolist()
         written = {number: self._write(number) for number in dict.fromkeys(numbers) if number == number}
@@ -247,12 +258,29 @@ def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> Column
         unsupported = ": Complex data not supported" if kind.type_name.startswith("complex") else ""
         return ColumnValues(table, label, f"type {kind.type_name}{unsupported}")
     elif str(kind) not in ("null", "string", "large_string", "string_view"):
+        if hasattr(kind, "value_type") and is_number_type(kind.value_type):
+            return _read_vectors(column, ColumnValues(table, label, VECTOR))
         nested = pa.types.is_nested(kind)
         return ColumnValues(table, label, "nested values" if nested else f"type {str(kind).removeprefix('large_')}")
     coded = _encode_texts(column)
     if not coded["texts"]:
         return ColumnValues(table, label, MISSING, np.full(len(coded["codes"]), np.nan), coded["codes"])
     return ColumnValues(table, label, CATEGORY if is_category else TEXT, **coded)
+
+
+def _read_vectors(column: pa.ChunkedArray, values: ColumnValues) -> ColumnValues:
+    """Add lists of numbers to what is known of a column; a missing vector has only missing numbers."""
+    column = column.combine_chunks()
+    lengths = arrow_numbers(pa.chunked_array([pa.compute.list_value_length(column)]))
+    known = np.unique(lengths[lengths >= 0]).astype(int).tolist()
+    if not any(known):
+        return values._replace(kind=MISSING, numbers=np.full(len(lengths), np.nan), codes=np.full(len(lengths), -1))
+    if len(known) > 1:
+        return values._replace(kind=f"lists of {known[0]} to {known[-1]} numbers")
+    numbers = np.full((len(lengths), known[0]), np.nan)
+    held = arrow_numbers(pa.chunked_array([column.drop_null().flatten()]))
+    numbers[lengths > 0] = held.reshape(-1, known[0])
+    return values._replace(numbers=numbers)
 
 
 def _encode_texts(column: pa.ChunkedArray) -> dict[str, Any]:

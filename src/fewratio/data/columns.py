@@ -21,11 +21,13 @@ from fewratio.data.column_kinds import (
     DATE,
     DAY_SECONDS,
     DURATION,
+    FREE,
     MISSING,
     NUMBER,
     PLURALS,
     TEXT,
     TIME,
+    VECTOR,
     WRITERS,
     ColumnValues,
     are_codes,
@@ -42,8 +44,9 @@ from fewratio.data.column_kinds import (
     write_days,
     write_duration,
 )
+from fewratio.data.free_text import Directions, encode_texts, encode_vectors, is_free_text, learn_text, learn_vectors
 from fewratio.data.raw_table import RawTable
-from fewratio.errors import CollectionError, ParameterError, name_parameter
+from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter
 
 ID, NAMES_DATASET, EMPTY, DROPPED, NOT_IN_ALL = "id", "names the dataset", "no values", "dropped", "not in all tables"
 # Why dates are left out: they say that one table came after the other, or when a row was recorded.
@@ -111,7 +114,7 @@ class ColumnOptions(TypedDict, total=False):
 
 # What else the public functions with these options are given.
 ARGUMENTS = (
-    *("arrays", "attributes", "blocks", "by", "checkpoint", "clip", "estimator", "level", "model", "n_jobs"),
+    *("arrays", "attributes", "blocks", "by", "checkpoint", "clip", "encoder", "estimator", "level", "model", "n_jobs"),
     *("n_permutations", "n_rows", "names", "new", "normalise", "outliers", "paired", "progress", "random_state"),
     *("step", "swings", "threshold", "time", "trend", "window", "y"),
 )
@@ -199,7 +202,7 @@ class Column:
     Attributes
     ----------
     name : str
-    kind : {"number", "boolean", "category", "date", "duration", "time of day"}
+    kind : {"number", "boolean", "category", "date", "duration", "time of day", "free text", "vector"}
     left_out : str or None
         Why the column is not used, if it is not: "id", "names the dataset", "shows which table came first", "date of a
         row", "no values", "dropped", "not in all tables" or the type of its values.
@@ -213,6 +216,8 @@ class Column:
         Whether a column of zeros and ones says which values are missing.
     zone : str or None
         The time zone in which dates are written.
+    directions : tuple of tuple of float
+        Of free text and vectors: the directions in which they vary most, each with the mean of all as its last number.
     """
 
     name: str
@@ -223,6 +228,7 @@ class Column:
     median: float | None = None
     marks_missing: bool = False
     zone: str | None = None
+    directions: Directions = ()
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
@@ -231,6 +237,9 @@ class Column:
             return ()
         names = [f"{self.name}={category}" for category in self.categories] if self.kind == CATEGORY else [self.name]
         names = [f"{self.name} (sine)", f"{self.name} (cosine)"] if self.kind == TIME else names
+        if self.kind in (FREE, VECTOR):
+            numbered = [f"{self.name} (direction {place})" for place in range(1, len(self.directions) + 1)]
+            names = [f"{self.name} (words)"] * (self.kind == FREE) + numbered
         others = [f"{self.name}=other"] if self.pools_others else []
         return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
 
@@ -245,9 +254,19 @@ class Column:
         unknown: list[str] = []
         if self.kind != CATEGORY:
             numbers = values.to_numbers(self.kind)
-            missing = np.isnan(numbers)
+            missing = np.isnan(numbers.reshape(len(numbers), -1)).any(1)
+            held = np.flatnonzero(~missing)
+            if self.kind == VECTOR:
+                if len(held):
+                    self._check_length(values)
+                    result[held, : len(self.directions)] = encode_vectors(numbers[held], self.directions)
+                numbers = result[:, 0]
             numbers = numbers if self.median is None else np.where(missing, self.median, numbers)
             result[:, 0] = numbers
+            if self.kind == FREE and self.directions and len(held):
+                codes, which = np.unique(values.codes[held], return_inverse=True)
+                encoded = encode_texts([values.texts[code] for code in codes], self.directions)
+                result[held, 1 : encoded.shape[1] + 1] = encoded[which]
             if self.kind == TIME:
                 result[:, 0], result[:, 1] = np.sin(numbers * _HOUR), np.cos(numbers * _HOUR)
         else:
@@ -267,8 +286,17 @@ class Column:
             result[:, -1] = missing
         return unknown
 
+    def _check_length(self, values: ColumnValues) -> None:
+        n_found, n_needed = values.numbers.shape[1], len(self.directions[0]) - 1
+        if n_found != n_needed:
+            found = f"{values.name} has vectors of {n_found} numbers, but those before had {n_needed}"
+            raise InputError(f"{found}; all must have equally many. Make them with one model, or drop the column.")
+
     def decode(self, features: NDArray[Any]) -> NDArray[Any]:
-        """Return what a column of any kind but categories holds in the encoded rows in which it holds something."""
+        """Return what a column of any kind but categories holds in the encoded rows in which it holds something.
+
+        Of free text that is the number of words, of vectors the first direction.
+        """
         held = features[features[:, -1] == 0] if self.marks_missing else features
         return np.arctan2(held[:, 0], held[:, 1]) / _HOUR % 24 if self.kind == TIME else held[:, 0]
 
@@ -281,7 +309,8 @@ class Column:
             return text.partition(" ")[0] if digits == 4 else text
         if self.kind == BOOLEAN:
             return str(bool(value))
-        return f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+        text = f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+        return f"{text} words" if self.kind == FREE else text
 
     def write_means(self, means: Sequence[float], deviations: Sequence[float]) -> list[str]:
         """Write two means, each with its standard deviation: numbers with the decimals of two digits of the smaller.
@@ -293,11 +322,12 @@ class Column:
         """
         smallest = min((each for each in deviations if each), default=0.0)
         least = max(1 - math.floor(math.log10(smallest)), 0) if smallest else math.inf
-        if self.kind == NUMBER and least <= _MOST_DECIMALS and max(map(abs, means)) < _LARGE:
+        if self.kind in (NUMBER, FREE, VECTOR) and least <= _MOST_DECIMALS and max(map(abs, means)) < _LARGE:
             # Up to two more where they say that the means differ.
             texts = {n: [f"{round(mean, n) + 0.0:.{n}f}" for mean in means] for n in range(int(least), int(least) + 3)}
             n = next((n for n, (first, second) in texts.items() if first != second), int(least))
-            return [f"{text} ± {each:.{n}f}" for text, each in zip(texts[n], deviations, strict=True)]
+            unit = " words" * (self.kind == FREE)
+            return [f"{text} ± {each:.{n}f}{unit}" for text, each in zip(texts[n], deviations, strict=True)]
         words = write_apart(means[0], means[1], self.write)
         unit = " h" if self.kind == TIME else ""
         in_seconds = {DATE: DAY_SECONDS, DURATION: 1}.get(self.kind)
@@ -332,6 +362,10 @@ def decide_column(
     if kind == CATEGORY:
         is_text = CATEGORY not in {values.kind for values in found}
         return _decide_category(label, [values.to_levels() for values in found], may_be_id and is_text, parts)
+    directions = learn_directions(kind, found)
+    if kind == VECTOR:
+        marks_missing = any(np.isnan(values.numbers).any() for values in found)
+        return Column(label, VECTOR, marks_missing=marks_missing, directions=directions)
     found = [values.as_read() for values in found]
     numbers = [values.to_numbers(kind) for values in found]
     may_be_id &= rules.finds_ids and raws[0].is_named and kind == NUMBER
@@ -355,7 +389,7 @@ def decide_column(
     present = np.divide(present, 2, out=present if present.dtype.kind == "f" else None)
     median = 2 * float(np.median(present, overwrite_input=True))
     zone = find_zone(found) if kind == DATE else None
-    return Column(label, kind, median=median, marks_missing=marks_missing, zone=zone)
+    return Column(label, kind, median=median, marks_missing=marks_missing, zone=zone, directions=directions)
 
 
 def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) -> str:
@@ -387,17 +421,41 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
         what = f"column {label!r} holds {' but '.join(parts)}{cell}"
         named = name_parameter("categorical", "")
         raise CollectionError(f"{what}; all must hold the same. Correct it, name it in {named}, or drop it.")
-    return CATEGORY if TEXT in held else next(iter(held))
+    if TEXT not in held:
+        return next(iter(held))
+    return FREE if is_free_text(_count_texts(texts)) else CATEGORY
+
+
+def learn_directions(kind: str, found: Sequence[ColumnValues]) -> Directions:
+    """Return the directions in which free text or vectors of all tables together vary most; none of other kinds."""
+    if kind == FREE:
+        return learn_text([text for values in found for text in values.texts])
+    if kind != VECTOR:
+        return ()
+    held = [values for values in found if values.kind == VECTOR]
+    lengths = {values.numbers.shape[1]: values.table for values in held}
+    if len(lengths) > 1:
+        parts = " but ".join(f"vectors of {n} numbers in {table}" for n, table in lengths.items())
+        advice = "Make them with one model, or drop the column."
+        raise CollectionError(f"column {held[0].label!r} holds {parts}; all must have equally many. {advice}")
+    numbers = np.concatenate([values.to_numbers(VECTOR) for values in held])
+    return learn_vectors(numbers[~np.isnan(numbers[:, 0])])
+
+
+def _count_texts(columns: Sequence[ColumnValues]) -> Counter[str]:
+    """Return how many rows of all tables have each text."""
+    count = Counter[str]()
+    for values in columns:
+        numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
+        count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
+    return count
 
 
 def _decide_category(
     label: str, coded: Sequence[ColumnValues], may_be_id: bool, parts: Sequence[NDArray[np.intp]] | None
 ) -> Column:
     """Decide how to encode a column of categories: which have their own column, and whether the others share one."""
-    count = Counter[str]()
-    for values in coded:
-        numbers = np.bincount(values.codes[values.codes >= 0], minlength=len(values.texts))
-        count.update(dict(zip(values.texts, numbers.tolist(), strict=True)))
+    count = _count_texts(coded)
     if not count:
         return Column(label, left_out=EMPTY)
     # The same names may be in several tables, as of patients before and after.

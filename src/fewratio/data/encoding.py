@@ -28,6 +28,7 @@ from fewratio.data.columns import (
     ColumnRules,
     are_different,
     decide_column,
+    learn_directions,
 )
 from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, check_features, freeze, open_files
 from fewratio.data.table import FileNumbers, Table, as_table
@@ -124,7 +125,7 @@ class Encoding:
         if not encoding.features:
             why = write_list(f"{column.name!r} ({column.left_out})" for column in columns)
             found = f"{' and '.join(raw.name for raw in raws)}: no column is left to use: {why}"
-            advice = "Pass a column of numbers, categories or dates"
+            advice = "Pass a column of numbers, categories, dates, free text or vectors"
             if usable := [column.name for column in columns if column.left_out in (ID, NAMES_DATASET)]:
                 keep = name_parameter("keep", usable[0], f"keep={usable[:1]!r}")
                 advice = f"{keep} uses such a column all the same"
@@ -258,8 +259,10 @@ class Encoding:
         is_missing = np.zeros(raw.n_rows, dtype=np.bool_)
         for column in self.readings.used:
             values = raw.values(column.name)
-            is_category = column.kind == CATEGORY
-            is_missing |= values.to_categories().codes < 0 if is_category else np.isnan(values.to_numbers(column.kind))
+            if column.kind == CATEGORY:
+                is_missing |= values.to_categories().codes < 0
+            else:
+                is_missing |= np.isnan(values.to_numbers(column.kind).reshape(raw.n_rows, -1)).any(1)
         places, n_gaps = self.window.find(windows.read_times(raw, self.readings._dates), is_missing, raw.name)
         names = np.arange(raw.n_rows).astype(str) if table.row_names is None else table.row_names
         features = windows.compute_features(np.asarray(table.numbers, dtype=np.float64)[places])
@@ -329,6 +332,16 @@ class Encoding:
         columns = (replace(each, left_out=reason) if each.name in names else each for each in self.columns)
         return replace(self, columns=tuple(columns))
 
+    def learn_directions(self, raws: Sequence[RawTable]) -> Encoding:
+        """Return the encoding with the directions of free text and vectors learned from these tables together."""
+        columns = []
+        for column in self.columns:
+            if column.directions and column.left_out is None and all(column.name in raw.places for raw in raws):
+                found = [raw.values(column.name) for raw in raws]
+                column = replace(column, directions=learn_directions(column.kind, found))
+            columns.append(column)
+        return replace(self, columns=tuple(columns))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the encoding as plain values, for JSON."""
         return json.loads(json.dumps(asdict(self)))
@@ -336,7 +349,7 @@ class Encoding:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Encoding:
         """Return the encoding that `to_dict` described; raise ``ValueError`` if the values do not fit together."""
-        columns = tuple(Column(**{**each, "categories": tuple(each["categories"])}) for each in content["columns"])
+        columns = tuple(map(_read_column, content["columns"]))
         typed = [isinstance(getattr(column, field), kind) for column in columns for field, kind in _FIELDS.items()]
         typed += [isinstance(each["categories"], list) for each in content["columns"]]
         typed += [isinstance(content["is_named"], bool), isinstance(content["id"], str | None)]
@@ -350,6 +363,14 @@ class Encoding:
         if not (all(typed) and all(known) and are_names and all(len(set(each)) == len(each) for each in names)):
             raise ValueError("a column has a field of the wrong type, or two columns or categories share a name")
         return cls(columns, content["is_named"], content["id"], window, readings)
+
+
+def _read_column(content: Mapping[str, Any]) -> Column:
+    """Return the column that `Encoding.to_dict` described."""
+    directions = tuple(tuple(map(float, each)) for each in content.get("directions", ()))
+    if len(set(map(len, directions))) > 1 or not all(map(math.isfinite, sum(directions, ()))):
+        raise ValueError("the directions of a column are not finite numbers, or not equally many")
+    return Column(**{**content, "categories": tuple(content["categories"]), "directions": directions})
 
 
 def _check_same(raws: Sequence[RawTable], labels: Collection[str] | None = None) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.wording import shorten, write_list
-from fewratio.data.column_kinds import CATEGORY, DATE, unify_booleans
+from fewratio.data.column_kinds import CATEGORY, DATE, VECTOR, unify_booleans
 from fewratio.data.columns import DATED, ORDERS, Column
 from fewratio.data.encoding import Encoding, warn_of_left_out
 from fewratio.data.raw_table import RawTable, freeze
@@ -112,6 +112,9 @@ def find_non_overlapping(
         rule: _Rule | None
         if column.kind == CATEGORY:
             rule = _split_levels(levels[label], sizes[0])
+        elif column.kind == VECTOR:
+            # No single number of a vector means anything.
+            continue
         else:
             rule = _split_numbers(column, *(np.asarray(table.numbers[:, place]) for table in tables))
         if rule is None:

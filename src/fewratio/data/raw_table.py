@@ -502,9 +502,9 @@ def _read_column(values: Any, name: str) -> Any:
     if str(getattr(values, "dtype", "")) == "category":
         return values
     array = _read_array(values, name) if hasattr(values, "__array__") else values
-    if isinstance(array, str | bytes | Mapping) or not np.iterable(array) or getattr(array, "ndim", 1) != 1:
+    if isinstance(array, str | bytes | Mapping) or not np.iterable(array) or getattr(array, "ndim", 1) not in (1, 2):
         found = f"{name} is a {type(values).__name__}"
-        raise InputError(f"{found}; expected one value per row. Pass a list or an array of one axis.")
+        raise InputError(f"{found}; expected one value or vector per row. Pass a list, or an array of one or two axes.")
     return array.tolist() if isinstance(array, np.ndarray) else list(array)
 
 

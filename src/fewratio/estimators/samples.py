@@ -17,9 +17,10 @@ from fewratio.core.draws import set_seed
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 from fewratio.core.wording import quote_list
-from fewratio.data.column_kinds import CATEGORY
+from fewratio.data.column_kinds import CATEGORY, FREE
 from fewratio.data.columns import DROPPED, Column, ColumnOptions, ColumnRules
 from fewratio.data.encoding import Encoding, align_names
+from fewratio.data.free_text import Terms, find_terms
 from fewratio.data.non_overlapping import (
     Levels,
     NonOverlapping,
@@ -29,7 +30,7 @@ from fewratio.data.non_overlapping import (
     leave_out_dates,
     pool_levels,
 )
-from fewratio.data.raw_table import as_raw, open_files
+from fewratio.data.raw_table import RawTable, as_raw, open_files
 from fewratio.data.table import Table
 from fewratio.errors import CollectionError, ParameterError
 from fewratio.estimators.base import RatioEstimator
@@ -164,14 +165,29 @@ class Samples:
         columns = {label: each for label, each in self.columns.items() if each[0].kind == CATEGORY}
         if not columns:
             return {}
-        are_raw = len(self.given) == len(self.tables) and not any(isinstance(X, Table) for X in self.given)
-        raws = align_names([as_raw(X) for X in self.given]) if are_raw else []
+        raws = self._raws
         return {
             label: pool_levels(column.name, raws)
             if raws and all(column.name in raw.places for raw in raws)
             else decode_levels(column, np.concatenate([table.numbers[:, place] for table in self.tables]))
             for label, (column, place) in columns.items()
         }
+
+    @cached_property
+    def terms(self) -> dict[str | int, Terms]:
+        """The words and phrases of each column of free text, of all rows, unless the tables were given encoded."""
+        raws, names = self._raws, {label: each.name for label, (each, _) in self.columns.items() if each.kind == FREE}
+        return {
+            label: find_terms(*pool_levels(name, raws))
+            for label, name in names.items()
+            if raws and all(name in raw.places for raw in raws)
+        }
+
+    @property
+    def _raws(self) -> list[RawTable]:
+        """The tables before they were encoded; none if they were given encoded."""
+        are_raw = len(self.given) == len(self.tables) and not any(isinstance(X, Table) for X in self.given)
+        return align_names([as_raw(X) for X in self.given]) if are_raw else []
 
 
 def read_samples(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import quote_list
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, MISSING, NUMBER, TIME, ColumnValues
+from fewratio.data.column_kinds import BOOLEAN, CATEGORY, MISSING, NUMBER, VECTOR, ColumnValues
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, check_features
 from fewratio.errors import InputError, warn
@@ -51,6 +51,8 @@ def complete(encoding: Encoding, raw: RawTable, learned_from: NDArray[np.intp], 
         Whether a model defines the categories.
     """
     columns = []
+    if not has_sources:
+        encoding = encoding.learn_directions([raw.take(learned_from)])
     for column in encoding.columns:
         if column.left_out is None and column.kind == CATEGORY:
             categories = column.categories
@@ -61,6 +63,8 @@ def complete(encoding: Encoding, raw: RawTable, learned_from: NDArray[np.intp], 
                 often = counts >= max(_LEAST_ROWS, _LEAST_SHARE * len(codes))
                 categories = tuple(sorted(values.texts[place] for place in np.flatnonzero(often).tolist()))
             column = replace(column, categories=categories, pools_others=True, marks_missing=True)
+        elif column.kind == VECTOR:
+            column = replace(column, marks_missing=True)
         elif column.left_out is None:
             median = column.median
             if not has_sources or median is None:
@@ -82,7 +86,7 @@ def list_features(encoding: Encoding) -> list[Feature]:
         elif column.kind == BOOLEAN:
             found = [("category", "true")]
         else:
-            found = [("value", "")] * (2 if column.kind == TIME else 1)
+            found = [("value", "")] * (len(column.feature_names) - 1)
         features += [Feature(column.name, *each, missing) for each in (*found, ("missing", "missing"))]
     return features
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats
-from fewratio.data.column_kinds import CATEGORY, TIME
+from fewratio.data.column_kinds import CATEGORY, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import Levels
 from fewratio.data.spelling import find_misprints
@@ -123,7 +123,7 @@ def _odd_numbers(
     labels = {
         place.start: (label, column)
         for label, (column, place) in columns.items()
-        if column.kind not in (CATEGORY, TIME)
+        if column.kind not in (CATEGORY, TIME, VECTOR)
     }
     owner = {feature: label for label, (_, place) in columns.items() for feature in range(place.start, place.stop)}
     found = []

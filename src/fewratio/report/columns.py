@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fewratio.core.wording import write_count, write_list
-from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, TIME
+from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, FREE, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.report import page
@@ -42,6 +42,10 @@ def _treatment(column: Column) -> str:
     if column.kind == CATEGORY:
         n_own, others = len(column.categories), ", and one for all others" * column.pools_others
         done = f"{write_count(n_own, 'column')} of 0 and 1: {write_list(column.categories)}{others}"
+    elif column.kind in (FREE, VECTOR):
+        n_given = "" if column.kind == FREE else f" of {len(column.directions[0]) - 1} numbers"
+        done = f"{write_count(len(column.directions), 'direction')} in which they vary most{n_given}"
+        done = f"{'number of words, and ' * (column.kind == FREE)}{done}"
     else:
         done = _DONE.get(column.kind, "as it is")
     if not column.marks_missing:

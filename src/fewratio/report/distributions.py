@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fewratio.charts.chart import Chart
 from fewratio.charts.distributions import grouped_bars, mirrored_bars, step_lines
 from fewratio.core.shapes import Floats
-from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, TIME, choose_duration_unit
+from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, FREE, TIME, VECTOR, choose_duration_unit
 from fewratio.data.columns import Column
 
 # Most and fewest bins of numbers; up to this many distinct values have a bin each.
@@ -22,6 +22,7 @@ _AROUND = 40
 _MOST_CATEGORIES = 12
 # The tails beyond these quantiles become one bin each if they would leave no room for the other values.
 _ENDS, _FAR = (0.005, 0.995), 3.0
+_UNITS = {TIME: "hour of the day", FREE: "words", VECTOR: "first direction"}
 
 
 class Distribution(NamedTuple):
@@ -72,8 +73,8 @@ class Distribution(NamedTuple):
         is_time, unit = self.column.kind == DATE, self.column.zone
         if is_time:
             edges = [self.column.write(edge, 6)[:19].replace(" ", "T") for edge in self.edges]
-        elif self.column.kind == TIME:
-            unit = "hour of the day"
+        elif self.column.kind in _UNITS:
+            unit = _UNITS[self.column.kind]
         elif self.column.kind == DURATION:
             unit, size = choose_duration_unit(max(map(abs, self.edges)))
             edges = [edge / size for edge in self.edges]

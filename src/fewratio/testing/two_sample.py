@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from scipy.spatial.distance import cdist, pdist
 from scipy.special import gammainc, gammaincc, ndtr, ndtri
 
@@ -79,6 +79,9 @@ class TwoSampleTest:
         The numbers of the columns whose products were compared.
     pair_p_values : ndarray of shape (n_pairs,)
         The share of permutations in which any product differs as much as the product of these columns.
+    term_p_values : ndarray of shape (n_terms,)
+        Of all words and phrases of all columns of text, one column after the other: the share of permutations in which
+        any of them differs as much.
     n_tested, n_in_kernels : (int, int)
         Rows of each sample used for means, and for kernel statistics.
     detectable_shift : float or None
@@ -95,6 +98,7 @@ class TwoSampleTest:
     column_p_values: Floats
     pairs: Numbers
     pair_p_values: Floats
+    term_p_values: Floats
     n_tested: tuple[int, int]
     n_in_kernels: tuple[int, int]
     detectable_shift: float | None
@@ -255,6 +259,7 @@ def two_sample_test(
     *,
     blocks: Numbers | None = None,
     levels: Mapping[int, Numbers] | None = None,
+    terms: Mapping[int, csr_array] | None = None,
     order: Numbers | None = None,
     estimator: RatioEstimator | None = None,
     report: OnStep = lambda step, loss: None,
@@ -283,6 +288,8 @@ def two_sample_test(
         Blocks of rows, see `make_exchange`.
     levels : mapping of int to int ndarray of shape (n,), optional
         For each categorical column, by its number, the category number of each row; -1 if missing.
+    terms : mapping of int to sparse array of shape (n, n_terms), optional
+        For each column of text, by its number, which rows have which words and phrases.
     order : int ndarray of shape (n,), optional
         `row_order`, if it is known.
     estimator : RatioEstimator, optional
@@ -294,7 +301,7 @@ def two_sample_test(
     """
     units = _Units.of(rows, is_first, blocks, rng, order)
     in_kernels, kept = units.some(_MAX_KERNEL_ROWS)
-    statistics = _Statistics.of(rows, columns, levels or {}, units, in_kernels, kept, rng)
+    statistics = _Statistics.of(rows, columns, levels or {}, terms or {}, units, in_kernels, kept, rng)
     exchange, n_units = units.exchange, len(units.starts)
     unit_of = np.repeat(np.arange(n_units), in_kernels.sizes)
     is_enumerated = exchange.is_enumerated(n_permutations)
@@ -303,22 +310,23 @@ def two_sample_test(
     # A user's estimator may be slow: use smaller blocks to show progress.
     most = BLOCK_VALUES if estimator is None else BLOCK_VALUES // 64
     step = max(1, most // max(n_units, statistics.n_features))
-    found, found_columns, found_levels = [], [], []
-    observed, of_pairs = np.empty(0), np.empty(0)
+    found, found_columns, found_levels, found_terms = [], [], [], []
+    observed, of_pairs, observed_terms = np.empty(0), np.empty(0), np.empty(0)
     for start in range(0, total, step):
         n_block = min(step, total - start)
         members = exchange.draw(n_block, rng) if every is None else every[start : start + n_block]
         if start == 0:
             # The observed samples are treated like the others.
             members = np.concatenate([units.is_first[None], members])
-        values, of_columns, of_levels, products = statistics(members)
+        values, of_columns, of_levels, products, of_terms = statistics(members)
         if estimator is not None:
             values["estimator"] = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
         if start == 0:
-            observed, of_pairs = of_columns[0], products[0]
+            observed, of_pairs, observed_terms = of_columns[0], products[0], of_terms[0]
         found.append(np.stack(list(values.values()), axis=1))
         found_columns.append(of_columns.max(1))
         found_levels.append(of_levels)
+        found_terms.append(of_terms.max(1, initial=0))
         report(start + n_block, None)
     null = _Null(dict(zip(values, np.concatenate(found).T, strict=True)), np.concatenate(found_levels), is_enumerated)
     any_column = np.concatenate(found_columns)
@@ -344,6 +352,7 @@ def two_sample_test(
         column_p_values=_p_values(any_column, is_enumerated, observed),
         pairs=statistics.pairs,
         pair_p_values=_p_values(values["largest difference of a product"], is_enumerated, of_pairs),
+        term_p_values=_p_values(np.concatenate(found_terms), is_enumerated, observed_terms),
         n_tested=units.count_rows(is_first),
         n_in_kernels=in_kernels.count_rows(is_first),
         detectable_shift=shift,
@@ -357,7 +366,7 @@ class _Null(NamedTuple):
     ----------
     values : dict of str to ndarray of shape (1 + n_permutations,)
     levels : ndarray of shape (1 + n_permutations, n_categorical)
-        Chi-square of each categorical column.
+        Chi-square of each categorical column, and the largest difference of a word of each text.
     is_enumerated : bool
         Whether the observed samples are among the permutations, too.
     """
@@ -424,7 +433,7 @@ def _find_shift(
         for end, size, count in zip(ends, exchange.sizes, exchange.counts, strict=True):
             chosen = np.argsort(odds[:, end - size : end], axis=1)[:, size - count :]
             np.put_along_axis(members[:, end - size : end], chosen, True, axis=1)
-        found, _, of_levels, _ = statistics(members)
+        found, _, of_levels, *_ = statistics(members)
         p_values = _p_values(combined, null.is_enumerated, null.combine(found, of_levels)[2])
         first, second = ((side * values).sum(1) / (side @ sizes) for side in (members, ~members))
         return slope, float((p_values <= LEVEL).mean()), float((first - second).mean())
@@ -564,7 +573,11 @@ class _Statistics:
     levels : sparse array of shape (n_levels, n_units)
         How often each category of a column occurs.
     level_starts, level_columns : int ndarray
-        Where the categories of a column start, and which column that is.
+        Where the categories of a column start; and which columns have categories, and after these which have terms.
+    terms : sparse array of shape (n_terms, n_units)
+        How many rows have each word or phrase of a column of text.
+    term_starts : int ndarray
+        Where the terms of a column start.
     starts : int ndarray of shape (n_columns,)
         Where the marginal features of each column start.
     """
@@ -583,6 +596,8 @@ class _Statistics:
     levels: csr_array
     level_starts: Numbers
     level_columns: Numbers
+    terms: csr_array
+    term_starts: Numbers
     starts: Numbers
 
     @classmethod
@@ -591,6 +606,7 @@ class _Statistics:
         rows: Floats,
         columns: Sequence[slice],
         levels: Mapping[int, Numbers],
+        terms: Mapping[int, csr_array],
         units: _Units,
         in_kernels: _Units,
         kept: Numbers,
@@ -625,6 +641,10 @@ class _Statistics:
             scores[place] = _standardise(normal.clip(-_FAR, _FAR))
         products, pairs = _sum_products(scores, columns, units)
         counts, level_starts, level_columns = _count_levels(levels, columns, rows, units)
+        terms = {number: each for number, each in terms.items() if each.shape[1]}
+        of_unit = csr_array(
+            (np.ones(n), (np.repeat(np.arange(n_units), units.sizes), units.used)), (n_units, len(rows))
+        )
         if n_units < n or len(units.exchange.sizes) > 1:
             sizes, n_rows = np.array(units.exchange.sizes), n / n_units
             clipped, marginal, shape, products = (
@@ -647,17 +667,24 @@ class _Statistics:
             pairs=pairs,
             levels=counts,
             level_starts=level_starts,
-            level_columns=level_columns,
+            level_columns=np.append(level_columns, np.array(list(terms), dtype=np.intp)),
+            terms=csr_array(hstack([of_unit @ each for each in terms.values()]).T)
+            if terms
+            else csr_array((0, n_units)),
+            term_starts=np.cumsum([0, *(each.shape[1] for each in terms.values())])[:-1],
             starts=np.array([place.start for place in columns]),
         )
 
     @property
     def n_features(self) -> int:
         """The number of features that a permutation is multiplied with."""
-        return max(each.shape[1] for each in (self.energy, self.marginal, self.products, self.levels.T))
+        sums = self.energy, self.marginal, self.products, self.levels.T, self.terms.T
+        return max(each.shape[1] for each in sums)
 
-    def __call__(self, members: NDArray[np.bool_]) -> tuple[dict[str, Floats], Floats, Floats, Floats]:
-        """Return the statistics by name, and the differences of columns, of categories (chi-square) and of products.
+    def __call__(self, members: NDArray[np.bool_]) -> tuple[dict[str, Floats], Floats, Floats, Floats, Floats]:
+        """Return the statistics by name, and differences: of columns, of categories, of products and of all terms.
+
+        Those of categories are chi-square of each categorical column, and the largest of the terms of each text.
 
         Parameters
         ----------
@@ -716,7 +743,13 @@ class _Statistics:
             terms = (counted - totals * n_first / n) ** 2 / totals
             chi_square = np.add.reduceat(terms, self.level_starts, axis=1)
         largest = np.maximum(largest, np.maximum.reduceat(shape, 2 * self.starts, axis=1))
-        return values, largest, chi_square, products
+        totals = np.asarray(self.terms.sum(1))
+        # As if rows were permuted. One is added: where hardly any row is expected, a single one is no surprise.
+        variances = 1 + totals * (1 - totals / n) * n_first * n_second / n**2
+        of_terms = np.abs((self.terms @ first.T).T - totals * n_first / n) / np.sqrt(variances)
+        if len(self.term_starts):
+            chi_square = np.hstack([chi_square, np.maximum.reduceat(of_terms, self.term_starts, axis=1)])
+        return values, largest, chi_square, products, of_terms
 
 
 def _standardise(features: Floats) -> Floats:

@@ -1,0 +1,56 @@
+"""Columns of anything, turned into vectors by the user's functions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fewratio.data import arrow as pa
+from fewratio.data.column_kinds import is_missing
+from fewratio.data.raw_table import RawTable, as_raw, open_frame
+from fewratio.errors import InputError, ParameterError
+from fewratio.progress import progress_bar
+
+# Most values of one call.
+_BATCH = 64
+
+
+def encode_cells(X: Any, name: str, encoder: Mapping[str, Callable[[list[Any]], Any]], show: bool | None) -> RawTable:
+    """Return a table in which some columns are vectors, made of their values by the functions of `encoder`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_columns)
+    name : str
+        What messages call it.
+    encoder : mapping of str to callable
+        From a list of values to as many vectors, by columns.
+    show : bool or None
+        Whether to show a progress bar.
+    """
+    if not isinstance(encoder, Mapping) or not all(map(callable, encoder.values())):
+        raise ParameterError("encoder is not a dict of functions; expected one by the name of its column. Pass that.")
+    raw, frame = as_raw(X, name), open_frame(X, name)
+    raw.check_has(list(encoder))
+    columns = {label: raw.column(label) for label in raw.labels if label not in encoder}
+    for label, turn in encoder.items():
+        if frame is not None:
+            cells = frame.get_column(label).to_list()
+        else:
+            cells = list(X[label]) if isinstance(X, Mapping) else raw.cells(label)
+        held = [place for place, cell in enumerate(cells) if not is_missing(cell)]
+        vectors: list[Any] = [None] * len(cells)
+        with progress_bar(len(held), f"vectors of {label}", show) as report:
+            for start in range(0, len(held), _BATCH):
+                places = held[start : start + _BATCH]
+                found = np.asarray(turn([cells[place] for place in places]))
+                if found.ndim != 2 or len(found) != len(places) or found.dtype.kind not in "biuf":
+                    problem = f"the encoder of {label!r} made an array of shape {found.shape} of {len(places)} values"
+                    raise InputError(f"{problem}; expected a vector of numbers for each. Correct the function.")
+                for place, vector in zip(places, found.astype(np.float64), strict=True):
+                    vectors[place] = vector
+                report(start + len(places), None)
+        columns[label] = pa.array(vectors, pa.list_(pa.float64()))
+    data = pa.Table.from_arrays([columns[label] for label in raw.labels], names=raw.labels)
+    return replace(raw, data=data)
