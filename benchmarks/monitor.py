@@ -12,11 +12,12 @@ python benchmarks/monitor.py summary
 All methods see the same streams. ``naive`` compares every batch with the reference, by rank tests of all columns
 (Mann-Whitney, of values and of distances from the median), and alarms at p < level / number of tests; ``spending`` does
 so at level 6 / (pi k)^2 for the k-th batch. ``adwin`` and ``page-hinkley`` are river's, per column, in units of the
-reference and after its rows; ``mmd`` and ``lsdd`` are the online detectors of alibi-detect with a window of 50 rows.
-These four have the most sensitive threshold by which none of `--null` calm streams of `--null-rows` rows alarms: with
-fewer than a hundred streams of 10,000 rows that is easier for them than what fewratio promises. Rivals need their
-packages only: ``--methods adwin page-hinkley mmd lsdd`` runs where fewratio's own dependencies are missing. A delay
-counts from the change; streams that alarmed before it are left out and counted. ``real`` draws rows, with replacement,
+reference and after its rows; ``cusum`` is menelaus's, with a slack of a quarter of a deviation; ``mmd`` and ``lsdd``
+are the online detectors of alibi-detect with a window of 50 rows. These five have the most sensitive threshold by which
+none of `--null` calm streams of `--null-rows` rows alarms: with fewer than a hundred streams of 10,000 rows that is
+easier for them than what fewratio promises. Rivals need their packages only: ``--methods adwin page-hinkley cusum mmd
+lsdd`` runs where fewratio's own dependencies are missing. A delay counts from the change; streams that alarmed before
+it are left out and counted. ``real`` draws rows, with replacement,
 from tables of the development half of ADBench: of the normal ones, and after the change three in ten anomalies.
 """
 
@@ -221,6 +222,23 @@ def page_hinkley(null: Iterator[tuple[Rows, Rows]]) -> Method:
     return per_column(lambda limit: PageHinkley(threshold=limit), [20 * 1.15**k for k in range(40)], null)
 
 
+def cusum(null: Iterator[tuple[Rows, Rows]]) -> Method:
+    from menelaus.change_detection import CUSUM
+
+    class Detector:
+        def __init__(self, limit: float) -> None:
+            self.detector = CUSUM(target=0.0, sd_hat=1.0, delta=0.25, threshold=limit)
+
+        def update(self, value: float) -> None:
+            self.detector.update(np.array([[value]]))
+
+        @property
+        def drift_detected(self) -> bool:
+            return bool(self.detector.drift_state == "drift")
+
+    return per_column(Detector, [8 * 1.15**k for k in range(40)], null)
+
+
 def alibi(name: str, null: Iterator[tuple[Rows, Rows]]) -> Method:
     from alibi_detect import cd
 
@@ -245,6 +263,7 @@ def methods(options: argparse.Namespace, null: Callable[[], Iterator[tuple[Rows,
         "fewratio": lambda: fewratio(options.level),
         "adwin": lambda: adwin(null()),
         "page-hinkley": lambda: page_hinkley(null()),
+        "cusum": lambda: cusum(null()),
         "mmd": lambda: alibi("MMDDriftOnline", null()),
         "lsdd": lambda: alibi("LSDDDriftOnline", null()),
     }

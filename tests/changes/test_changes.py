@@ -436,11 +436,17 @@ def test_a_gap_in_a_season_is_no_change(options, start):
     assert detect_changes(pd.DataFrame({"x": series}), **options).points.tolist() == []
 
 
+WITHIN = "the change may have happened at any time in between."
+
+
 @pytest.mark.parametrize("n_missing", [14, 30])
 def test_a_gap_hides_no_change_within_it(n_missing):
     series = np.random.default_rng(21).normal(size=200)
     series[100:] += 3
     series[100 - n_missing // 2 : 100 + n_missing // 2] = np.nan
-    changes = detect_changes(pd.DataFrame({"x": series})).changes
+    found = detect_changes(pd.DataFrame({"x": series}))
+    changes = found.changes
     assert [change["column"] for change in changes] == ["x is missing", "x", "x is missing"]
     assert abs(changes[1]["row"] - 100) <= 3
+    between = f"row {99 - n_missing // 2} and row {100 + n_missing // 2}"
+    assert found.notes[0] == f"x: there are no values between {between}; {WITHIN}"

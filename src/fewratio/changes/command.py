@@ -112,8 +112,7 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         if filled := [column.name for column in result.encoding.used if column.marks_missing]:
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
-        yield f"changes  mean of up to {result.n_near} rows before -> after"
-    yield from (f"note     {note}" for note in result.notes)
+        yield f"changes  means of up to {result.n_near} rows before -> after; deviations of whole segments"
     for change in result.changes:
         moment = "" if change["name"] is None else f" ({change['name']})"
         p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
@@ -123,6 +122,7 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
             f"(deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g}), "
             f"score {change['score']:.3g}{p_value}"
         )
+    yield from (f"note     {note}" for note in result.notes)
 
 
 VERB = Verb(

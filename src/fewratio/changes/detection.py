@@ -1,17 +1,18 @@
 """When a series changed: segments of it, or a test that keeps a promised level."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.changes.gaps import describe_gap
 from fewratio.changes.kinds import name_changes, write_notes
 from fewratio.changes.segmentation import LEAST_ROWS, describe_nothing, segment, trace_levels
 from fewratio.changes.significance import ChangeOptions, FoundChanges, check_options, find_by_splits, find_by_windows
 from fewratio.changes.swings import find_swings
-from fewratio.changes.time_order import read_series, split_series
+from fewratio.changes.time_order import Series, read_series, split_series
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count
@@ -384,6 +385,15 @@ def detect_changes(
         times=opened.times,
         order=opened.order,
         levels=levels if blocks is None else blocks.list_background(found.background[:, : levels.shape[1]]),
-        notes=tuple(write_notes(found, opened.feature_names, is_test)),
+        notes=(*_write_gaps(opened, changes), *write_notes(found, opened.feature_names, is_test)),
         settings=settings,
     )
+
+
+def _write_gaps(series: Series, changes: FoundChanges) -> Iterator[str]:
+    """Say which changes lie within a long gap of their column."""
+    for point, (column, _) in zip(changes.points.tolist(), changes.kinds, strict=True):
+        name = series.feature_names[column]
+        ends = describe_gap(series.gaps[name], point, series.row_names) if name in series.gaps else ""
+        if ends:
+            yield f"{name}: there are no values between {ends}; the change may have happened at any time in between."

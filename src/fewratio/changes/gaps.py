@@ -1,5 +1,6 @@
 """Missing numbers of a series."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,16 @@ def find_marks(encoding: Encoding | None) -> dict[int, int]:
     marking = [column for column in columns if column.marks_missing and column.median is not None]
     places = [encoding.places[column.name] for column in marking] if encoding is not None else []
     return {value: place.stop - 1 for place in places for value in range(place.start, place.stop - 1)}
+
+
+def describe_gap(is_gap: NDArray[Any], point: int, names: Sequence[str] | None) -> str:
+    """Say between which rows a value is missing for long around a row; "" if it is not."""
+    there = np.flatnonzero(~is_gap)
+    number = int(there.searchsorted(point))
+    if number in (0, len(there)) or there[number] - there[number - 1] <= _SHORT + 1:
+        return ""
+    ends = [f"row {row}" if names is None else f"row {row} ({names[row]})" for row in there[number - 1 : number + 1]]
+    return " and ".join(ends)
 
 
 def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:

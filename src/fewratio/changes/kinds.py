@@ -56,7 +56,7 @@ def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> lis
             notes.append(f"{name}: the spread has a season, which is not a change.")
     if found.tie is not None:
         notes.append(
-            f"A step at row {found.tie} and a line explain the rows about equally well. If there is no trend, pass "
-            "trend=False."
+            f"A step at row {found.tie} and a line explain the rows about equally well. If you know that there is no "
+            "trend, say so: trend=False, in a shell --no-trend."
         )
     return notes

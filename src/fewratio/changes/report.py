@@ -39,7 +39,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     if result.is_test:
         facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
     else:
-        facts["Guarantee"] = "Not tested. Pass `level` to test each change."
+        facts["Guarantee"] = "Not tested. Choose a `level` (`--level`) to test each change."
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     if result.notes:

@@ -31,7 +31,8 @@ _FEW_GAPS = 0.05
 class Series(NamedTuple):
     """A series, and what is known about its rows.
 
-    For a long one, `rows` are the means of blocks, and `blocks` gives the rows themselves.
+    For a long one, `rows` are the means of blocks, and `blocks` gives the rows themselves. For others, `gaps` says in
+    which rows each feature was missing.
     """
 
     rows: Floats
@@ -43,6 +44,7 @@ class Series(NamedTuple):
     row_names: Sequence[str] | None
     times: NDArray[Any] | None
     order: Numbers | None
+    gaps: dict[str, NDArray[np.bool_]]
 
 
 def read_series(
@@ -95,9 +97,11 @@ def read_series(
     labels = table.feature_names or tuple(map(str, range(table.n_features)))
     blocks = LongSeries(table.numbers, encoding) if by_blocks and table.n_rows >= LONG else None
     rows = table.to_numpy() if blocks is None else blocks.means
+    gaps: dict[str, NDArray[np.bool_]] = {}
     if encoding is not None and not model.has_sources:
         for value, mark in find_marks(encoding).items() if blocks is None else ():
-            fill_gaps(rows[:, value], rows[:, mark] == 1)
+            gaps[labels[value]] = rows[:, mark] == 1
+            fill_gaps(rows[:, value], gaps[labels[value]])
         marks = [encoding.places[column.name].stop - 1 for column in encoding.used if column.marks_missing]
         # Rare gaps are filled, and not compared themselves.
         rare = [mark for mark in marks if rows[:, mark].mean() <= _FEW_GAPS]
@@ -106,7 +110,7 @@ def read_series(
             rows, labels = rows[:, is_used], tuple(np.array(labels, dtype=object)[is_used])
             if blocks is not None:
                 blocks.select(is_used)
-    return Series(rows, table.n_rows, blocks, labels, table.name, encoding, names, times, order)
+    return Series(rows, table.n_rows, blocks, labels, table.name, encoding, names, times, order, gaps)
 
 
 def _drop_labels(columns: ColumnOptions, labels: Collection[str]) -> ColumnOptions:
