@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from fewratio import detect_changes
 from fewratio.changes.noise import _cluster, fit_autoregressions, fit_swings
@@ -21,11 +22,19 @@ def garch(rng):
     return noise
 
 
+def depend(coefficient, noise):
+    return lfilter([1.0], [1.0, -coefficient], noise)
+
+
 NOISE = {
     "growth": lambda rng: np.exp(0.015 * TIME + 0.1 * rng.normal(size=N)),
     "rain": lambda rng: np.where(rng.random(N) < 0.2, rng.gamma(0.7, 8, N), 0.0),
     "season of the spread": lambda rng: (1 + 0.8 * np.sin(2 * np.pi * TIME / 40)) * rng.normal(size=N),
     "few rows": lambda rng: rng.normal(size=20),
+    "few dependent rows": lambda rng: depend(0.5, rng.normal(size=64))[-14:],
+    "strong dependence": lambda rng: depend(0.9, rng.normal(size=2 * N))[-N:],
+    "random walk": lambda rng: rng.normal(size=N).cumsum(),
+    "volatility that clusters": lambda rng: garch(rng)[-N:],
 }
 
 

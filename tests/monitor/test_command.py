@@ -92,22 +92,32 @@ import os, signal
 from fewratio.app import app
 from fewratio.core import container
 from fewratio.monitor.monitor import DriftMonitor
-n, save = 0, container.os.replace
-def replace(*paths):
+n, original = 0, {name}
+def count(*arguments):
     global n
     n += 1
-    if n == 2:
-        os.kill(os.getpid(), signal.SIGKILL)  # while the state after the second file is written
-    save(*paths)
-container.os.replace = replace
+    if n == {number}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(*arguments)
+{name} = count
 app(["monitor", "reference.csv", "monday.csv", "tuesday.csv", "--state", "s.fewratio"])
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-def test_a_killed_process_has_lost_nothing(folder):
-    done = subprocess.run([sys.executable, "-c", KILLED], check=False, capture_output=True)
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        pytest.param("DriftMonitor.update", 2, id="between updates"),
+        pytest.param("DriftMonitor._bet", 4, id="during an update"),
+        pytest.param("container.os.replace", 2, id="while the state is written"),
+    ],
+)
+def test_a_killed_process_has_lost_nothing(folder, name, number):
+    """It is killed with the second file, at the given call; each file is bet on in two parts."""
+    code = KILLED.format(name=name, number=number)
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
     assert done.returncode == -9
     assert DriftMonitor.load("s.fewratio").state.n_rows == 40
     whole = json.loads(run(*MONDAY, "tuesday.csv", "--json").stdout)
