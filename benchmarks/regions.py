@@ -1,14 +1,16 @@
-"""How often regions are found and named without reason, and what they cost (JSON lines).
+"""How often regions and groups are named without reason, how often regions are found, and their cost (JSON lines).
 
 python benchmarks/regions.py planted --draws 100 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py null --draws 400 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py cost >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py groups --draws 1000 >> results/benchmarks/regions.jsonl
 
 ``planted``: ten uniform columns, 600 rows per table. A square of the first two holds 5 % of one table and 20 % of the
 other; where it is changes with each draw. The first region is right if its intersection with the square is at
 least 0.7 of their union, counted in rows. ``null``: tables with ties, categories and gaps. ``cost``: processor
 seconds of the comparison, and of `result.regions` after it, where three columns differ in mean or spread, so that there
-are several regions.
+are several regions. ``groups``: three groups of such a null table, with 99 permutations; how often all together, a
+group, a pair or a column has a p-value up to 0.05, and how often the answer names a group.
 """
 
 import argparse
@@ -17,11 +19,13 @@ import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from fewratio import compare_datasets
 from fewratio.compare.comparison import ComparisonResult
+from fewratio.compare.divergence import CrossFit
 from fewratio_bench.records import circumstances
 
 SIDE = 0.05**0.5
@@ -113,7 +117,31 @@ def measure_cost(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         yield {"what": "cost", "rows": [n, n], "columns": d, "regions": n_regions, **seconds}
 
 
-MEASURES = {"planted": measure_planted, "null": measure_null, "cost": measure_cost}
+def measure_groups(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Count draws in which groups differ though nothing does."""
+    rng = np.random.default_rng(args.seed)
+    sizes, found = (8, 15, 30), []
+    # Divergences are slow, and no p-value depends on them.
+    none = patch("fewratio.compare.comparison.cross_fit", lambda _, rows, *__: CrossFit(np.ones(len(rows)), 0, 0, True))
+    none.start()
+    for _ in range(args.draws):
+        table = draw_mixed(rng, sum(sizes)).assign(group=rng.permutation(np.repeat(list("abc"), sizes)))
+        result = compare_datasets(table, by="group", n_permutations=99, random_state=int(rng.integers(2**31)))
+        pairs, columns, groups = (
+            min(getattr(each, name) for each in held) <= 0.05
+            for held, name in (
+                (result.pairs, "adjusted_p_value"),
+                (result.columns, "p_value"),
+                (result.groups, "p_value"),
+            )
+        )
+        found.append((result.p_value <= 0.05, groups, pairs, columns, result.most_different is not None))
+    names = "all together", "any group", "any pair", "any column", "named"
+    shares = dict(zip(names, np.mean(found, axis=0).round(4).tolist(), strict=True))
+    yield {"what": "groups", "rows": sizes, "draws": args.draws, **shares}
+
+
+MEASURES = {"planted": measure_planted, "null": measure_null, "cost": measure_cost, "groups": measure_groups}
 
 
 def main() -> None:

@@ -48,7 +48,10 @@ PUBLIC = [
 PACKAGES = {
     "fewratio.changes": "ChangeDetector ChangeResult ChangesBySeries detect_changes",
     "fewratio.charts": "Picture",
-    "fewratio.compare": "ColumnDifference ComparisonResult Relation WordDifference compare_datasets",
+    "fewratio.compare": """
+        ColumnDifference ComparisonResult GroupColumn GroupComparisonResult GroupDifference PairDifference Relation
+        WordDifference compare_datasets
+    """,
     "fewratio.data": """
         Collection ColumnOptions Dataset Encoding Source SourceOptions load_collection read_table register_source
     """,

@@ -42,19 +42,15 @@ def find_verb(name: str) -> Verb:
     """Return the declaration of a verb."""
     home = import_home((_HOMES | _OTHERS)[name])
     (verb,) = {id(each): each for each in vars(home).values() if isinstance(each, Verb) and each.name == name}.values()
-    # Tasks do not import each other: here `compare` gets `compare-all` for many groups, and `compare-all` gets
-    # `compare` for the pairs it shows.
-    others = {"compare": {"compare_groups": _compare_groups}, "compare-all": {"compare_two": _compare_two}}.get(name)
-    return verb if others is None else replace(verb, run=update_wrapper(partial(verb.run, **others), verb.run))
+    if name != "compare-all":
+        return verb
+    # Tasks do not import each other: here `compare-all` gets `compare` for the pairs it shows.
+    return replace(verb, run=update_wrapper(partial(verb.run, compare_two=_compare_two), verb.run))
 
 
 def find_verbs() -> tuple[Verb, ...]:
     """Return the verbs of the library, in the order of help and of the page."""
     return tuple(map(find_verb, _HOMES))
-
-
-def _compare_groups(*arguments: Any, **options: Any) -> Any:
-    return import_home(_HOMES["compare-all"]).deliver_all(*arguments, compare_two=_compare_two, **options)
 
 
 def _compare_two(*arguments: Any, **options: Any) -> Any:

@@ -46,7 +46,7 @@ def test_groups_of_a_column_are_shown_likewise(tmp_path, sites):
     (tmp_path / "all.csv").write_text("\n".join(["site,x,y", *rows]))
     shown = [
         [line for line in run(tmp_path, *arguments).stdout.splitlines() if line.startswith("  ")]
-        for arguments in (("compare-all", "sites"), ("compare", "all.csv", "--by", "site"))
+        for arguments in (("compare-all", "sites"), ("compare-all", "all.csv", "--by", "site"))
     ]
     assert shown[0] == shown[1]
 

@@ -22,6 +22,7 @@ from fewratio import (
     importance_weights,
     load_model,
 )
+from fewratio.compare import GroupComparisonResult
 from fewratio.estimators.networks import Pairs, Training
 
 
@@ -30,11 +31,12 @@ def answers(before: np.ndarray, after: np.ndarray) -> None:
     result = compare_datasets(before, after, random_state=0, **options)
     assert_type(result, ComparisonResult)
     assert_type(result.p_value, float | None)
+    assert_type(compare_datasets(before, by="site"), ComparisonResult | GroupComparisonResult)
     assert_type(result.divergence, float)
     assert_type(importance_weights(before, after), WeightResult)
     assert_type(detect_changes(before), ChangeResult)
     InlierOutlierDetector(contamination=0.1).fit(before).predict(after)
-    compare_datasets(before, after, n_permutations="many")  # type: ignore[arg-type]
+    compare_datasets(before, after, n_permutations="many")  # type: ignore[call-overload]
 
 
 def estimators(before: np.ndarray, after: np.ndarray, folder: Path) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fewratio.charts.chart import SHORTENED, Chart, chart_spec, encode_samples, layer, long_form, name, number
-from fewratio.charts.style import FIRST, GRID, MUTED, SECOND
+from fewratio.charts.style import BLUE, FIRST, GRID, MUTED, OUTLIER, PINK, SECOND
 
-_COLOURS = (FIRST, SECOND, MUTED)
+_COLOURS = (FIRST, SECOND, MUTED, OUTLIER, BLUE, PINK)
 # Lines must be distinguishable without colour.
-_DASHES = [[1, 0], [6, 3], [2, 2]]
+_DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4], [4, 1]]
 
 
 def marked_histogram(

@@ -202,7 +202,7 @@ def describe_columns(
     apart, (first, second) = samples.non_overlapping, (table.numbers for table in samples.tables)
     found = [
         ColumnDifference._make(
-            (label, column.kind, *_describe(column, first[:, place], second[:, place]), p_value, None, None)
+            (label, column.kind, *_describe_two(column, first[:, place], second[:, place]), p_value, None, None)
         )
         for (label, (column, place)), p_value in zip(samples.columns.items(), p_values, strict=True)
     ]
@@ -307,41 +307,88 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
     return sorted(found.values(), key=lambda each: (each.p_value, -abs(each.first - each.second)))
 
 
-def _describe(column: Column, first: Floats, second: Floats) -> tuple[Any, ...]:
-    """Return the summary of a column in each sample, the effect, the shares missing, means and deviations."""
-    none = (None,) * 4
-    gaps = [float(side[:, -1].mean()) if column.marks_missing else 0.0 for side in (first, second)]
+class Described(NamedTuple):
+    """A column in several samples.
+
+    Attributes
+    ----------
+    words : list of str
+        Summary of its values in each sample.
+    effects : list of float
+        The effect of each sample against all others.
+    missing : list of float
+        The share of missing values in each.
+    means, deviations : list of float, or None
+        For kinds that have them; None in samples without values.
+    """
+
+    words: list[str]
+    effects: list[float]
+    missing: list[float]
+    means: list[float | None] | None = None
+    deviations: list[float | None] | None = None
+
+
+def describe_column(column: Column, sides: Sequence[Floats]) -> Described:
+    """Describe a column in several samples, given its features in each."""
+    gaps = [float(side[:, -1].mean()) if column.marks_missing else 0.0 for side in sides]
     if column.kind == CATEGORY:
-        shares = [side[:, : side.shape[1] - column.marks_missing].mean(0) for side in (first, second)]
-        effects = shares_apart(*shares)
-        largest = int(np.abs(effects).argmax())
-        if column.pools_others and max(share[-1] for share in shares) > _MOST:
-            largest = len(effects) - 1
+        held = [side[:, : side.shape[1] - column.marks_missing] for side in sides]
+        shares = np.stack([side.mean(0) for side in held])
+        effects = shares_apart(shares, np.stack([rest.mean(0) for rest in _join_others(held)]))
+        largest = int(np.abs(effects).max(0).argmax())
+        if column.pools_others and shares[:, -1].max() > _MOST:
+            largest = shares.shape[1] - 1
         what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")
-        words = [f"{what} {share[largest]:.0%}" for share in shares]
-        return *words, float(effects[largest]), *gaps, *none
-    values = [column.decode(side) for side in (first, second)]
-    if not all(map(len, values)):
-        words = ["some values" if len(side) else "no values" for side in values]
-        return *words, 0.0, *gaps, *none
-    if column.kind == TIME:
-        values = _unwind(*values)
-    label = ""
+        return Described([f"{what} {share:.0%}" for share in shares[:, largest]], effects[:, largest].tolist(), gaps)
+    values = [column.decode(side) for side in sides]
+    known = [place for place, side in enumerate(values) if len(side)]
+    if len(known) < 2:
+        return Described(["some values" if len(side) else "no values" for side in values], [0.0] * len(sides), gaps)
+    kept, label = [values[place] for place in known], ""
+    kept = _unwind(kept) if column.kind == TIME else kept
     if column.kind == VECTOR:
-        rows = [side[side[:, -1] == 0] if column.marks_missing else side for side in (first, second)]
-        place = int(
-            np.abs([means_apart(*(side[:, k] for side in rows)) for k in range(len(column.directions))]).argmax()
-        )
-        values, label = [side[:, place] for side in rows], f"direction {place + 1}: "
-    means, deviations = [float(side.mean()) for side in values], [float(side.std()) for side in values]
+        rows = [sides[place] for place in known]
+        rows = [side[side[:, -1] == 0] if column.marks_missing else side for side in rows]
+        by_direction = [[side[:, k] for side in rows] for k in range(len(column.directions))]
+        direction = int(np.argmax([np.abs(_measure_effects(each)).max() for each in by_direction]))
+        kept, label = by_direction[direction], f"direction {direction + 1}: "
+    means, deviations = [float(side.mean()) for side in kept], [float(side.std()) for side in kept]
     words = [f"True {mean:.0%}" for mean in means] if column.kind == BOOLEAN else column.write_means(means, deviations)
     words = [f"{label}{text}" for text in words]
-    is_plain = column.kind not in (DATE, FREE, VECTOR)
-    return *words, float(means_apart(*values)), *gaps, *((*means, *deviations) if is_plain else none)
+
+    def fill(found: Sequence[Any], nothing: Any) -> list[Any]:
+        by_place = dict(zip(known, found, strict=True))
+        return [by_place.get(place, nothing) for place in range(len(sides))]
+
+    numbers = () if column.kind in (DATE, FREE, VECTOR) else (fill(means, None), fill(deviations, None))
+    return Described(fill(words, "no values"), fill(_measure_effects(kept), 0.0), gaps, *numbers)
 
 
-def _unwind(first: Floats, second: Floats) -> list[Floats]:
+def _measure_effects(sides: Sequence[Floats]) -> list[float]:
+    """Return Cohen's d of each sample against all others."""
+    return [float(means_apart(*each)) for each in zip(sides, _join_others(sides), strict=True)]
+
+
+def _join_others(sides: Sequence[Floats]) -> list[Floats]:
+    """Return, for each sample, the rows of all others."""
+    return [np.concatenate([*sides[:place], *sides[place + 1 :]]) for place in range(len(sides))]
+
+
+def _describe_two(column: Column, first: Floats, second: Floats) -> tuple[Any, ...]:
+    """Return the summary of a column in each of two samples, the effect, the shares missing, means and deviations."""
+    found = describe_column(column, (first, second))
+    return (
+        *found.words,
+        found.effects[0],
+        *found.missing,
+        *(found.means or [None] * 2),
+        *(found.deviations or [None] * 2),
+    )
+
+
+def _unwind(sides: Sequence[Floats]) -> list[Floats]:
     """Return times of day as hours around their mean on the circle, so that 23:30 and 0:30 are an hour apart."""
-    angles = [np.exp(2j * np.pi * side / 24).mean() for side in (first, second)]
-    centre = float(np.angle(angles[0] + angles[1])) * 12 / np.pi
-    return [(side - centre + 12) % 24 - 12 + centre for side in (first, second)]
+    angles = [np.exp(2j * np.pi * side / 24).mean() for side in sides]
+    centre = float(np.angle(sum(angles))) * 12 / np.pi
+    return [(side - centre + 12) % 24 - 12 + centre for side in sides]

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,25 +9,27 @@ from typing import TYPE_CHECKING, Any
 from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
 from fewratio.errors import ParameterError, warn
-from fewratio.testing import LEVEL
+from fewratio.testing import LEVEL, PERMUTATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fewratio.compare.columns import ColumnDifference
     from fewratio.compare.comparison import ComparisonResult
+    from fewratio.compare.groups import GroupComparisonResult
     from fewratio.data.columns import ColumnOptions
     from fewratio.data.raw_table import RawTable
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _CONDITION = re.compile(rf"\s*(p|p_value|divergence)\s*(<=|>=|<|>)\s*({_NUMBER})\s*", re.ASCII)
-_PERMUTATIONS = 999
 # More permutations take minutes, so they are used only on request.
 _MOST_PERMUTATIONS = 99_999
 # Typical rows to show, and values of each.
 _ROWS, _VALUES = 3, 5
 # Pairs of columns to show.
 _RELATIONS, _WORDS = 3, 5
+# Pairs of groups to show, and most groups side by side.
+_PAIRS, _SIDE_BY_SIDE = 10, 6
 
 
 def compare(
@@ -40,9 +41,8 @@ def compare(
     blocks: str | None,
     paired: str | None,
     fail_if: list[str] | None,
-    compare_groups: "Callable[..., Any] | None" = None,
 ) -> None:
-    """Compare two datasets: how far apart they are, whether that may be chance, and which columns and rows differ.
+    """Compare two datasets, or the groups of one: whether they differ, by how much, and in which columns and rows.
 
     Example: fewratio compare before.csv after.csv --report difference.html
     """
@@ -56,33 +56,34 @@ def compare(
     fails = _Conditions.of(fail_if, permutations) if fail_if else None
     tables, estimator = request.read(a, cut=False) if b is None else request.read(a, b)
     options = request.options(*tables)
-    if b is None:
-        names, groups = _groups(tables[0], str(by))
-        samples = [frame.cut_series(group, estimator) for group in groups]
-        if len(samples) > 2:
-            if compare_groups is None:
-                raise ParameterError(
-                    f"column {by!r} makes {len(samples)} samples; two can be compared here. Name another column."
-                )
-            if blocks is not None or paired is not None:
-                option = "--blocks" if paired is None else "--paired"
-                raise ParameterError(
-                    f"{option} is given, but column {by!r} makes {len(samples)} samples; it is for a test of two. "
-                    f"Leave {option} out, or compare two of them."
-                )
-            from fewratio.data.collection import Collection
+    n_permutations = permutations if fails is None else fails.choose_permutations(permutations)
+    if by is not None:
+        from fewratio.compare.comparison import compare_datasets, split_groups
 
-            by_name = dict(zip(names, samples, strict=True))
-            collection = Collection.from_arrays(by_name, **options)
-            n_pairs = len(samples) * (len(samples) - 1) // 2
-            # Tests of many pairs are slow.
-            n_permutations = permutations or 0 if fails is None else fails.choose_permutations(permutations, n_pairs)
-            pairs = compare_groups(request, collection, estimator, n_permutations, by_name.__getitem__)
+        groups = split_groups(tables[0], by, estimator)
+        if len(groups) > 2:
+            from fewratio.compare.groups import PairDifference, compare_groups
+
+            of_groups = compare_groups(
+                compare_datasets,
+                by,
+                groups,
+                estimator=estimator,
+                n_permutations=n_permutations,
+                blocks=blocks,
+                paired=paired,
+                random_state=request.seed,
+                progress=None,
+                columns=options,
+            )
+            lines = list(_write_groups(of_groups, request, frame.make_label(a)))
+            pairs = dict(zip(PairDifference._fields, map(list, zip(*of_groups.pairs, strict=True)), strict=True))
+            request.deliver(frame.Answer(lines, of_groups.to_dict(), pairs), of_groups.plot, of_groups._report)
             if fails is not None:
-                _check_pairs(fails, pairs)
+                fails.check(of_groups.p_value, of_groups.largest_divergence, of_groups.smallest_p_value)
             return
-        tables = samples
-    else:
+        names, tables = list(groups), list(groups.values())
+    if b is not None:
         names = frame.make_labels(a, b)
         # A table compared with itself, say.
         names = names if names[0] != names[1] else [f"{name} ({place})" for place, name in enumerate(names, 1)]
@@ -95,7 +96,7 @@ def compare(
         first,
         second,
         estimator=estimator,
-        n_permutations=permutations if fails is None else fails.choose_permutations(permutations),
+        n_permutations=n_permutations,
         random_state=request.seed,
         blocks=blocks,
         paired=paired,
@@ -107,22 +108,7 @@ def compare(
     answer = frame.Answer(list(_lines(result, request, tables)), result.to_dict(), _columns(result), tables)
     request.deliver(answer, result.plot, result._report)
     if fails is not None:
-        if held := fails.find_held(result.p_value, result.divergence):
-            frame.fail(held)
-        fails.warn_of_few_rows(result.smallest_p_value)
-
-
-def _groups(table: "RawTable", by: str) -> "tuple[list[str], list[RawTable]]":
-    """Split a table by a column, and name the groups."""
-    from fewratio.data.split_table import split_by_column
-
-    groups = split_by_column(table, by)
-    if len(groups) < 2:
-        raise ParameterError(
-            f"column {by!r} of {table.name} has one value, {next(iter(groups))!r}; --by needs a column with two "
-            "or more. Name another column."
-        )
-    return list(groups), list(groups.values())
+        fails.check(result.p_value, result.divergence, result.smallest_p_value)
 
 
 def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions":
@@ -138,14 +124,6 @@ def _reference_encoding(path: Path, options: "ColumnOptions") -> "ColumnOptions"
             f"Leave --{unused[0]} out, or give it to `fewratio reference`."
         )
     return {"encoding": encoding}
-
-
-def _check_pairs(fails: "_Conditions", result: Any) -> None:
-    """Exit if a condition holds for any pair of groups; p-values are adjusted for the number of pairs."""
-    names, adjusted, divergences = result.names, result.adjusted_p_values, result.divergences
-    for i, j in ((i, j) for i in range(len(names)) for j in range(len(names)) if i != j):
-        if held := fails.find_held(None if adjusted is None else adjusted[i, j], divergences[i, j]):
-            frame.fail(f"{names[i]} and {names[j]}: {held}")
 
 
 @dataclass(frozen=True)
@@ -170,58 +148,48 @@ class _Conditions:
         result.count_permutations(permutations)
         return result
 
-    def find_held(self, p_value: Any, divergence: Any) -> str | None:
-        """Say which condition holds, if any."""
+    def check(self, p_value: Any, divergence: Any, smallest: float | None) -> None:
+        """Exit if a condition holds; warn if there are too few rows for a p-value small enough to meet one."""
         from fewratio.data.split_table import SIGNS
 
         values = {"p": p_value, "p_value": p_value, "divergence": divergence}
         for parts in self.parts:
             if all(SIGNS[sign](values[name], float(limit)) for name, sign, limit in parts):
-                return " and ".join(f"{name} = {values[name]:.3g} {sign} {limit}" for name, sign, limit in parts)
-        return None
+                frame.fail(" and ".join(f"{name} = {values[name]:.3g} {sign} {limit}" for name, sign, limit in parts))
+        for text, (_, sign, limit) in self._list_bounds():
+            if smallest is not None and not SIGNS[sign](smallest, float(limit)):
+                message = f"--fail-if {text!r} cannot hold: with so few rows, no p-value is below {smallest:.2g}."
+                warn(f"{message} More rows are needed, or another limit.")
 
-    def choose_permutations(self, given: int | None, n_pairs: int = 1) -> int:
-        """Return how many permutations to use, and say so if there are more than the default."""
-        chosen = self.count_permutations(given, n_pairs)
-        if given is None and chosen > _PERMUTATIONS:
-            message = f"{chosen} permutations are used: with {_PERMUTATIONS}, --fail-if could never hold."
+    def choose_permutations(self, given: int | None) -> int | None:
+        """Return how many permutations to use, None for the default; say so if there are more."""
+        chosen = self.count_permutations(given)
+        if given is None and chosen > PERMUTATIONS:
+            message = f"{chosen} permutations are used: with {PERMUTATIONS}, --fail-if could never hold."
             warn(message)
-        return chosen
+        return given if chosen == PERMUTATIONS else chosen
 
-    def count_permutations(self, given: int | None, n_pairs: int = 1) -> int:
-        """Return the given permutations, or as many as all conditions need; refuse too few.
-
-        If one of several pairs differs, its adjusted p-value is its p-value times their number.
-        """
+    def count_permutations(self, given: int | None) -> int:
+        """Return the given permutations, or as many as all conditions need; refuse too few."""
         from fewratio.core.wording import write_count
         from fewratio.data.split_table import SIGNS
 
-        used = _PERMUTATIONS if given is None else given
+        used = PERMUTATIONS if given is None else given
         for text, (_, sign, limit) in self._list_bounds():
-            smallest = n_pairs / (used + 1)
+            smallest = 1 / (used + 1)
             if SIGNS[sign](smallest, float(limit)):
                 continue
             given_up = f"{write_count(used, 'permutation')} give no p-value below {smallest:.2g}"
-            given_up += f" if one of {n_pairs} pairs differs" * (n_pairs > 1)
             if float(limit) <= 0:
                 found = f"--fail-if is {text!r}, but no p-value is 0"
                 raise ParameterError(f"{found}; expected a limit above 0. Write 'p < 0.01', for instance.")
-            needed = math.ceil(n_pairs / float(limit)) - 1
-            needed += not SIGNS[sign](n_pairs / (needed + 1), float(limit))
+            needed = math.ceil(1 / float(limit)) - 1
+            needed += not SIGNS[sign](1 / (needed + 1), float(limit))
             if given is not None or needed > _MOST_PERMUTATIONS:
                 found = f"--fail-if is {text!r}, but {given_up}"
                 raise ParameterError(f"{found}; {needed} are needed. Give --permutations {needed}, or another limit.")
             used = needed
         return used
-
-    def warn_of_few_rows(self, smallest: float | None) -> None:
-        """Warn if there are too few rows for a p-value small enough to meet a condition."""
-        from fewratio.data.split_table import SIGNS
-
-        for text, (_, sign, limit) in self._list_bounds():
-            if smallest is not None and not SIGNS[sign](smallest, float(limit)):
-                message = f"--fail-if {text!r} cannot hold: with so few rows, no p-value is below {smallest:.2g}."
-                warn(f"{message} More rows are needed, or another limit.")
 
     def _list_bounds(self) -> "Iterator[tuple[str, tuple[str, str, str]]]":
         """Yield the parts that need a small p-value, each with its condition."""
@@ -340,6 +308,62 @@ def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[R
         yield from frame.align_columns(cells)
 
 
+def _write_groups(result: "GroupComparisonResult", request: frame.Request, name: str) -> "Iterator[str]":
+    """Write what a comparison of several groups of a table found."""
+    from fewratio.core.wording import write_count, write_limit
+
+    n_rows = sum(group.n_rows for group in result.groups)
+    yield f"{name} by {result.by}: {len(result.groups)} groups of {write_count(n_rows, 'row')}"
+    yield from request.summary(result.samples, result.names)
+    yield f"answer      {result.verdict}"
+    tested = result.p_value is not None
+    if tested:
+        yield f"p-value     {result.p_value:.4g} ({result.n_permutations} permutations of all rows)"
+    yield f"groups      (each against the rest; at least: a lower limit, 95 %{'; p adjusted for all groups' * tested})"
+    cells: list[tuple[Any, ...]] = [("", "rows", "divergence", "at least", *(("p",) * tested))]
+    for group in result.groups:
+        least = write_limit(group.at_least) if group.at_least else ""
+        test = (f"{group.p_value:.3g}",) * tested
+        cells.append((group.name, group.n_rows, _write_size(group.divergence), least, *test))
+    yield from frame.align_columns(cells)
+    yield f"pairs       {result.count_pairs()}"
+    cells = [("", "", "divergence", *(("p",) * tested))]
+    for pair in result.pairs[:_PAIRS]:
+        test = ("too few rows" if pair.has_few_rows else f"{pair.adjusted_p_value:.3g}",) if tested else ()
+        cells.append((pair.first, pair.second, _write_size(pair.divergence), *test))
+    yield from frame.align_columns(cells)
+    yield from request.and_more(len(result.pairs) - _PAIRS)
+    yield from _write_group_columns(result)
+
+
+def _write_group_columns(result: "GroupComparisonResult") -> "Iterator[str]":
+    """Write the columns that differ, with all groups side by side if there is room."""
+    from fewratio.core.effects import write_effect
+
+    tested = result.p_value is not None
+    named = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL]
+    if not named:
+        smallest = min(each.p_value or 0 for each in result.columns)
+        yield f"differ in   no single column (smallest p-value, adjusted for all columns and groups: {smallest:.2g})"
+        return
+    adjusted = ", p adjusted for all columns and groups" * tested
+    yield f"differ in   (effect of the group that differs most from the rest: Cohen's d, h of shares{adjusted})"
+    is_narrow = len(result.names) <= _SIDE_BY_SIDE
+    shown = result.names if is_narrow else ["its values"]
+    cells = [("", *shown, "most unlike", "effect", *(("p",) * tested))]
+    for each in named[: frame.SHOWN]:
+        values = each.values if is_narrow else [each.values[result.names.index(each.group)]]
+        test = (f"{each.p_value:.3g}",) * tested
+        cells.append((str(each.column), *values, each.group, write_effect(each.effect), *test))
+    yield from frame.align_columns(cells)
+    if len(named) > frame.SHOWN:
+        yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
+
+
+def _write_size(divergence: float | None) -> str:
+    return "one row" if divergence is None else f"{divergence:.2g}"
+
+
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
     a, b = result.ratios_a.tolist(), result.ratios_b.tolist()
     samples = [result.names[0]] * len(a) + [result.names[1]] * len(b)
@@ -348,15 +372,15 @@ def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
 
 
 _SECOND = "Table of the second sample, with the same columns, or a file of `fewratio reference`."
-_TESTS = f"[default: {_PERMUTATIONS}, or as many as --fail-if needs; for more than two groups 0 without --fail-if]"
+_TESTS = f"[default: {PERMUTATIONS}, or as many as --fail-if needs]"
 VERB = Verb(
     compare,
     (
         declare_table("a", "Table of the first sample; - for CSV on standard input."),
         declare_table("b", _SECOND, is_required=False),
-        Field("by", "Column that divides one table into samples."),
+        Field("by", "Column that divides one table into groups, two to 20."),
         declare_count("permutations", f"Permutations for the p-value; 0 for no test. {_TESTS}", least=0).on_page(
-            "Permutations for the p-value", str(_PERMUTATIONS), (0, 100_000)
+            "Permutations for the p-value", str(PERMUTATIONS), (0, 100_000)
         ),
         Field("blocks", "Column of rows that belong together, such as patient or day: they are permuted as such."),
         Field("paired", "Column that names the same rows in both tables: pairs are compared.").on_page(

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import quote_list, write_count, write_limit, write_list
+from fewratio.core.wording import write_count, write_limit, write_list
 from fewratio.data.column_kinds import DATE, DURATION, NUMBER
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
@@ -38,19 +38,21 @@ from fewratio.data.pairs import Pairs, match_rows
 from fewratio.data.raw_table import RawTable, as_raw, open_files
 from fewratio.data.split_table import split_by_column
 from fewratio.data.vectors import encode_cells
-from fewratio.errors import InputError, ParameterError, warn
+from fewratio.errors import InputError, ParameterError, name_parameter, warn
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.progress import progress_bar
 from fewratio.report.reported import Reported, make_plain
-from fewratio.testing import LEVEL
+from fewratio.testing import LEVEL, PERMUTATIONS
 from fewratio.testing.two_sample import TwoSampleTest, make_exchange, select_rows, two_sample_test
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
+    from fewratio.compare.groups import GroupComparisonResult
     from fewratio.report.page import Report
 
-_PERMUTATIONS = 999
+# More groups are all pairs of datasets: each pair takes a third of a second.
+MOST_GROUPS = 20
 # A column that does not differ alone is named if this share of the divergence, or less, is left without it.
 _LEFT = 0.5
 # The divergences of this many columns are measured, the strongest.
@@ -454,6 +456,40 @@ class _Request(NamedTuple):
     progress: bool | None
 
 
+@overload
+def compare_datasets(
+    A: Any,
+    B: Any,
+    *,
+    estimator: RatioEstimator | None = ...,
+    n_permutations: int | None = ...,
+    by: None = None,
+    blocks: Any = ...,
+    paired: Any = ...,
+    encoder: Mapping[str, Callable[[list[Any]], Any]] | None = ...,
+    random_state: int | np.random.Generator | None = ...,
+    progress: bool | None = ...,
+    **columns: Unpack[ColumnOptions],
+) -> ComparisonResult: ...
+
+
+@overload
+def compare_datasets(
+    A: Any,
+    B: Any = ...,
+    *,
+    estimator: RatioEstimator | None = ...,
+    n_permutations: int | None = ...,
+    by: str,
+    blocks: Any = ...,
+    paired: Any = ...,
+    encoder: Mapping[str, Callable[[list[Any]], Any]] | None = ...,
+    random_state: int | np.random.Generator | None = ...,
+    progress: bool | None = ...,
+    **columns: Unpack[ColumnOptions],
+) -> "ComparisonResult | GroupComparisonResult": ...
+
+
 def compare_datasets(
     A: Any,
     B: Any = None,
@@ -467,7 +503,7 @@ def compare_datasets(
     random_state: int | np.random.Generator | None = 0,
     progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
-) -> ComparisonResult:
+) -> "ComparisonResult | GroupComparisonResult":
     """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
 
     The p-value comes from a permutation test, exact at any size: all rows are divided again into two samples of the
@@ -495,7 +531,8 @@ def compare_datasets(
         How many permutations to draw, by default 999; if there are no more than that, each is used once (there are
         only 20 for 3 + 3 rows). 0 for no test. The divergence stays the same.
     by : str, optional
-        The column that splits the rows of A into the two samples; it must have two values.
+        The column that splits the rows of A into samples. If it has three values or more, at most 20, these groups are
+        compared: all together, each with the rest, and all pairs.
     blocks : str or pair of array-like, optional
         Rows that belong together, such as those of a patient or of a day: a column of both tables, or labels of the
         rows of each. Rows change samples only within their block; where each block lies in one sample, whole blocks
@@ -520,10 +557,13 @@ def compare_datasets(
 
     Returns
     -------
-    ComparisonResult
+    ComparisonResult, or fewratio.compare.GroupComparisonResult for three groups or more
 
     Notes
     -----
+    For three groups or more, the labels of all rows are permuted together, and each group is compared with the rest by
+    the same statistics, except for the divergence of your estimator. `blocks` must then be a column.
+
     The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
     The ratio of each row comes from fits to other rows (five folds); so does the choice among logistic regressions
     (on ranks, on whitened columns, with Gaussian kernels and several penalties), and how much the ratio is shrunk
@@ -544,18 +584,36 @@ def compare_datasets(
     >>> result.p_value <= 0.05, round(result.divergence, 1), result.max_divergence
     (True, 0.3, 0.5)
     """
+    if by is not None and B is not None:
+        raise ParameterError("B and by are both given; the column splits one table. Leave one of them out.")
+    if encoder is not None:
+        given = open_files({name: table for name, table in (("A", A), ("B", B)) if table is not None})
+        A, B = (encode_cells(given[name], name, encoder, progress) if name in given else None for name in "AB")
+    groups = {} if by is None else split_groups(as_raw(A, "A"), by, estimator)
+    if by is not None and len(groups) > 2:
+        from fewratio.compare.groups import compare_groups
+
+        return compare_groups(
+            compare_datasets,
+            by,
+            groups,
+            estimator=estimator,
+            n_permutations=n_permutations,
+            blocks=blocks,
+            paired=paired,
+            random_state=random_state,
+            progress=progress,
+            columns=columns,
+        )
     settings = {"estimator": estimator, "n_permutations": n_permutations, "by": by, "blocks": blocks}
     settings |= {} if encoder is None else {"encoder": encoder}
     settings |= {"paired": paired, "random_state": random_state, **columns}
-    n_permutations = _PERMUTATIONS if n_permutations is None else n_permutations
+    n_permutations = PERMUTATIONS if n_permutations is None else n_permutations
     inputs.check_count("n_permutations", n_permutations, 0)
     seed = int(inputs.as_rng(random_state).integers(2**63))
     # Without an estimator, tables are read as for any estimator that has not learned from sources.
     reader = inputs.copy_seeded(estimator, inputs.default_estimator(), np.random.default_rng(seed).spawn(1)[0])
-    if encoder is not None:
-        given = open_files({name: table for name, table in (("A", A), ("B", B)) if table is not None})
-        A, B = (encode_cells(given[name], name, encoder, progress) if name in given else None for name in "AB")
-    names, tables = _read_two(A, B, by)
+    names, tables = (cast("tuple[str, str]", tuple(groups)), dict(groups)) if groups else _read_two(A, B)
     numbers, pairs = None, None
     if paired is not None:
         if blocks is not None:
@@ -677,19 +735,33 @@ def _run_test(
         )
 
 
-def _read_two(A: Any, B: Any, by: str | None) -> tuple[tuple[str, str], dict[str, Any]]:
+def split_groups(raw: RawTable, by: str, estimator: RatioEstimator | None) -> dict[str, RawTable]:
+    """Split a table by a column: two groups in the order of their first rows, more in the order of their names."""
+    groups = split_by_column(raw, by)
+    if len(groups) == 1:
+        raise InputError(
+            f"column {by!r} of {raw.name} has one value, {next(iter(groups))!r}; two or more are needed to compare. "
+            f"Name another column in {name_parameter('by')}."
+        )
+    if len(groups) > MOST_GROUPS:
+        raise InputError(
+            f"column {by!r} of {raw.name} has {len(groups)} values; at most {MOST_GROUPS} groups can be compared. Name "
+            f"another column in {name_parameter('by')}, keep the rows of fewer groups, or compare all pairs: `fewratio "
+            "compare-all` with --by, in Python compare_all(Collection.from_frame(A, by))."
+        )
+    ordered = list(groups)
+    if len(groups) > 2:
+        try:
+            ordered.sort(key=float)
+        except ValueError:
+            ordered.sort()
+    # A model of windows cuts each series for itself.
+    encoding = None if estimator is None else estimator.encoding_
+    return {groups[name].name: groups[name] if encoding is None else encoding.cut(groups[name]) for name in ordered}
+
+
+def _read_two(A: Any, B: Any) -> tuple[tuple[str, str], dict[str, Any]]:
     """Return the names of two samples, and the samples by the names for messages."""
-    if by is not None:
-        if B is not None:
-            raise ParameterError("B and by are both given; the column splits one table. Leave one of them out.")
-        groups = split_by_column(as_raw(A, "A"), by)
-        if len(groups) != 2:
-            raise InputError(
-                f"column {by!r} of A has {write_count(len(groups), 'value')}: {quote_list(groups)}; two are needed. "
-                "Use compare_all(Collection.from_frame(A, by)) for all pairs of several."
-            )
-        first, second = groups
-        return (first, second), {group.name: group for group in groups.values()}
     names, tables = [], {}
     for given, letter in ((A, "A"), (B, "B")):
         if given is None:

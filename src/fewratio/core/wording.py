@@ -67,13 +67,14 @@ def quote_list(items: Iterable[object], most: int = _LISTED) -> str:
 
 
 def write_apart(
-    first: float, second: float, write: Callable[[float, int], str] = lambda value, digits: f"{value:.{digits}g}"
+    *values: float, write: Callable[[float, int], str] = lambda value, digits: f"{value:.{digits}g}"
 ) -> list[str]:
-    """Return two numbers as texts, with enough digits to show that they differ, and by how much."""
-    texts = {digits: [write(value, digits) for value in (first, second)] for digits in (4, 5, 6, 8, 12)}
-    different = [digits for digits, (one, other) in texts.items() if one != other]
+    """Return numbers as texts, with enough digits to show that they differ, and by how much."""
+    texts = {digits: [write(value, digits) for value in values] for digits in (4, 5, 6, 8, 12)}
+    different = [digits for digits, written in texts.items() if len(set(written)) > 1]
     # One more digit, unless four are enough: 1013.27 and 1014.46, not 1013 and 1014.
-    clear = [digits for digits in different if abs(second - first) * 10.0 ** (digits - 1) >= 20 * abs(first)]
+    reach = max(values) - min(values)
+    clear = [digits for digits in different if reach * 10.0 ** (digits - 1) >= 20 * abs(values[0])]
     return texts[(clear or different or [4])[0]]
 
 

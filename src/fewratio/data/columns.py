@@ -313,7 +313,7 @@ class Column:
         return f"{text} words" if self.kind == FREE else text
 
     def write_means(self, means: Sequence[float], deviations: Sequence[float]) -> list[str]:
-        """Write two means, each with its standard deviation: numbers with the decimals of two digits of the smaller.
+        """Write means, each with its standard deviation: numbers with the decimals of two digits of the smallest.
 
         Examples
         --------
@@ -325,10 +325,10 @@ class Column:
         if self.kind in (NUMBER, FREE, VECTOR) and least <= _MOST_DECIMALS and max(map(abs, means)) < _LARGE:
             # Up to two more where they say that the means differ.
             texts = {n: [f"{round(mean, n) + 0.0:.{n}f}" for mean in means] for n in range(int(least), int(least) + 3)}
-            n = next((n for n, (first, second) in texts.items() if first != second), int(least))
+            n = next((n for n, written in texts.items() if len(set(written)) > 1), int(least))
             unit = " words" * (self.kind == FREE)
             return [f"{text} ± {each:.{n}f}{unit}" for text, each in zip(texts[n], deviations, strict=True)]
-        words = write_apart(means[0], means[1], self.write)
+        words = write_apart(*means, write=self.write)
         unit = " h" if self.kind == TIME else ""
         in_seconds = {DATE: DAY_SECONDS, DURATION: 1}.get(self.kind)
         spreads = [write_duration(each * in_seconds, 3) if in_seconds else f"{each:.3g}{unit}" for each in deviations]

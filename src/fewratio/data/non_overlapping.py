@@ -7,6 +7,7 @@ share of the rows that the best rule sends to their table, where each table coun
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,8 +131,8 @@ def leave_out_dates(
 ) -> tuple[Encoding, list[Table]]:
     """Leave out dates, after a warning, unless nothing would be left.
 
-    Of two tables these are dates that only say which came first. What is judged by datasets or rows of the past came
-    after them, so that no date helps there.
+    Of several tables these are dates that only say which came first. What is judged by datasets or rows of the past
+    came after them, so that no date helps there.
 
     Parameters
     ----------
@@ -158,12 +159,14 @@ def leave_out_dates(
 
 
 def _describe_order(column: Column, samples: Sequence[NDArray[Any]], encoding: Encoding) -> str | None:
-    """Return the ranges of dates if those of two samples do not overlap and chance does not explain it, else None."""
+    """Return the ranges of dates if those of samples do not overlap, unless chance explains it; else None."""
     held = sorted((column.decode(np.asarray(rows)) for rows in samples), key=lambda values: values.min(initial=np.inf))
-    if len(held) != 2 or not all(map(len, held)) or held[1].min() <= held[0].max():
+    if len(held) < 2 or not all(map(len, held)) or any(b.min() <= a.max() for a, b in pairwise(held)):
         return None
-    # Both orders, among all ways to deal the rows.
-    if math.log(2) - _log_choose(len(held[0]) + len(held[1]), len(held[0])) > math.log(_CHANCE / len(encoding.used)):
+    # All orders of the samples, among all ways to deal the rows.
+    sizes = list(map(len, held))
+    ways = sum(_log_choose(n, size) for n, size in zip(accumulate(sizes), sizes, strict=True))
+    if math.lgamma(len(sizes) + 1) - ways > math.log(_CHANCE / len(encoding.used)):
         return None
     return f": {', then '.join(' to '.join(dict.fromkeys(map(column.write, (v.min(), v.max())))) for v in held)}"
 

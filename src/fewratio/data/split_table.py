@@ -33,7 +33,7 @@ def split_by_column(raw: RawTable, by: str) -> dict[str, RawTable]:
         warn(f"{write_count(missing, 'row')} of {raw.name} without {by!r} are left out.")
         raw = raw.take(np.flatnonzero(codes >= 0))
     features, parts, _ = cut_datasets(raw, by)
-    return {name: replace(features.take(rows), name=f"{by} {name}") for name, _, rows in parts}
+    return {name: replace(features.take(rows), name=f"{by} = {name}") for name, _, rows in parts}
 
 
 def cut_datasets(

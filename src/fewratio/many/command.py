@@ -15,79 +15,53 @@ from fewratio.testing import LEVEL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fewratio.data.collection import Collection
     from fewratio.data.raw_table import RawTable
-    from fewratio.estimators.base import RatioEstimator
     from fewratio.many.result import AllPairsResult
 
 
 def compare_all(
     request: frame.Request,
     folder: Path,
+    by: str | None,
     new: Path | None,
     permutations: int,
     jobs: int,
     differences: bool = False,
     compare_two: Callable[..., Any] | None = None,
 ) -> None:
-    """Compare all datasets of a folder with each other.
+    """Compare all datasets of a folder with each other, or all groups of a table.
 
     Example: fewratio compare-all sites/ --report sites.html
     """
+    from fewratio.core.wording import write_count
     from fewratio.data.readers.files import find_file, find_table_files, read_raw, settle_layouts
+    from fewratio.many.all_pairs import compare_all as compare_all_datasets
 
     if new is not None and folder.is_file() and new.is_dir():
         found = f"{str(folder)!r} is a file, and {str(new)!r}, which --new names, is a folder"
         raise ParameterError(f"{found}; expected the folder first. Write compare-all {new} --new {folder}.")
-    collection, estimator = request.read_folder(folder, *([] if new is None else [new]))
     tables = {}
+    if by is None:
+        datasets, estimator = request.read_folder(folder, *([] if new is None else [new]))
+        files = {file.name: file for file in find_table_files(folder)}
+    else:
+        from fewratio.data.collection import Collection
+        from fewratio.data.split_table import split_by_column
+
+        (table,), estimator = request.read(folder, cut=False)
+        tables = {name: frame.cut_series(group, estimator) for name, group in split_by_column(table, by).items()}
+        datasets = Collection.from_arrays(tables, **request.options(table))
+    judged = {}
     if new is not None:
         file = find_file(new, **request.marks)
-        name = f"{file.name} (new)" if file.name in collection else file.name
-        tables[name] = read_raw(file)
-    files = {file.name: file for file in find_table_files(folder)}
+        judged[f"{file.name} (new)" if file.name in datasets else file.name] = read_raw(file)
 
     def read(name: str) -> "RawTable":
-        return tables[name] if name in tables else read_raw(settle_layouts([replace(files[name], **request.marks)])[0])
-
-    deliver_all(
-        request,
-        collection,
-        estimator,
-        permutations,
-        read,
-        jobs,
-        tables,
-        differences=differences,
-        compare_two=compare_two,
-    )
-
-
-def deliver_all(
-    request: frame.Request,
-    datasets: "Collection",
-    estimator: "RatioEstimator | None",
-    permutations: int,
-    read: "Callable[[str], RawTable]",
-    jobs: int = 1,
-    new: "dict[str, RawTable] | None" = None,
-    differences: bool = False,
-    compare_two: Callable[..., Any] | None = None,
-) -> "AllPairsResult":
-    """Compare all datasets of a collection, deliver the answer, and return the result.
-
-    Parameters
-    ----------
-    read
-        Reads the table of a dataset, for the pairs to show.
-    compare_two
-        `compare_datasets`, which computes the divergences and p-values to show.
-    """
-    from fewratio.core.wording import write_count
-    from fewratio.many.all_pairs import compare_all as compare_all_datasets
+        held = tables | judged
+        return held[name] if name in held else read_raw(settle_layouts([replace(files[name], **request.marks)])[0])
 
     result = compare_all_datasets(
-        datasets, estimator=estimator, n_permutations=permutations, new=new, n_jobs=jobs, random_state=request.seed
+        datasets, estimator=estimator, n_permutations=permutations, new=judged, n_jobs=jobs, random_state=request.seed
     )
 
     @cache
@@ -108,7 +82,6 @@ def deliver_all(
     # Each pair as a row is many times the memory of the result.
     whole = (result.to_dict(), _columns(result)) if request.json or request.output else ({}, {})
     request.deliver(frame.Answer(lines, *whole), result.plot, result._report)
-    return result
 
 
 def _lines(
@@ -181,6 +154,7 @@ VERB = Verb(
     compare_all,
     (
         FOLDER,
+        Field("by", "Column that divides one table, given instead of a folder, into datasets.", python=""),
         Field("new", _NEW, Path, reads="table", value="{{{name!r}: {variable}}}"),
         declare_count("permutations", "Permutations per pair for p-values; 0 for none.", 0, least=0).on_page(
             "Permutations for the p-value", "none", (0, 100_000)

@@ -3,3 +3,4 @@ from .permutations import Exchange as Exchange
 from .two_sample import TwoSampleTest as TwoSampleTest, two_sample_test as two_sample_test
 
 LEVEL: float
+PERMUTATIONS: int

@@ -106,7 +106,7 @@ class TwoSampleTest:
 
 def select_rows(
     rows: Floats,
-    is_first: NDArray[np.bool_],
+    labels: NDArray[Any],
     rng: np.random.Generator,
     pairs: Numbers | None = None,
     order: Numbers | None = None,
@@ -123,9 +123,9 @@ def select_rows(
         # Pairs in the order of their first rows.
         ordered = np.array(list(dict.fromkeys(pairs[order].tolist())))
         return order[np.isin(pairs[order], rng.choice(ordered, most // 2, replace=False))]
-    samples = _split_rows(order, is_first)
-    n_small = min(len(samples[0]), most // 2)
-    drawn = [rng.choice(sample, n, replace=False) for sample, n in zip(samples, (n_small, most - n_small), strict=True)]
+    samples = _split_rows(order, labels)
+    counts = _share_out(most, list(map(len, samples)))
+    drawn = [rng.choice(sample, n, replace=False) for sample, n in zip(samples, counts, strict=True)]
     return order[np.isin(order, np.concatenate(drawn))]
 
 
@@ -133,34 +133,54 @@ def _most_units(rows: Floats) -> int:
     return min(max(_MAX_VALUES // rows.shape[1], _MIN_UNITS), _MAX_UNITS)
 
 
-def _split_rows(order: Numbers, is_first: NDArray[np.bool_]) -> list[Numbers]:
-    """Split rows by their samples, the one that `mark_smaller` marks first."""
-    marks = mark_smaller(is_first[order])
-    return [order[marks], order[~marks]]
+def _share_out(most: int, sizes: Sequence[int]) -> list[int]:
+    """Return how many rows to use of each sample, the smallest first: as equal parts as their sizes allow."""
+    counts = list[int]()
+    for place, size in enumerate(sizes):
+        counts.append(min(size, (most - sum(counts)) // (len(sizes) - place)))
+    return counts
+
+
+def _split_rows(order: Numbers, labels: NDArray[Any]) -> list[Numbers]:
+    """Split rows by their samples, in the order of `number_samples`."""
+    numbers = number_samples(labels[order])
+    return [order[numbers == number] for number in range(numbers.max() + 1)]
+
+
+def number_samples(labels: NDArray[Any]) -> Numbers:
+    """Assign numbers to samples, the smallest first; if sizes are equal, the one with the first row comes first."""
+    _, first, place, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    return np.argsort(np.lexsort((first, counts)))[place]
 
 
 def make_exchange(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[Exchange, Numbers]:
-    """Return the units that may change samples, and the unit number of each row.
+    """Return the units that may change samples, and the unit number of each row; see `number_units`."""
+    sizes, unit = number_units(is_first, blocks)
+    is_first = is_first[np.unique(unit, return_index=True)[1]]
+    counts = np.add.reduceat(is_first, np.cumsum(sizes) - sizes, dtype=np.intp)
+    return Exchange(tuple(sizes.tolist()), tuple(counts.tolist())), unit
+
+
+def number_units(labels: NDArray[Any], blocks: Numbers | None) -> tuple[Numbers, Numbers]:
+    """Return how many units may change samples among themselves, block by block, and the unit number of each row.
 
     Parameters
     ----------
-    is_first : bool ndarray of shape (n,)
+    labels : ndarray of shape (n,)
+        The sample of each row.
     blocks : int ndarray of shape (n,) or None
         Rows are exchanged within their block; if each block lies in one sample, whole blocks are exchanged.
     """
-    n = len(is_first)
+    n = len(labels)
     if blocks is None:
-        return Exchange((n,), (int(is_first.sum()),)), np.arange(n)
-    _, blocks = np.unique(blocks, return_inverse=True)
-    sizes = np.bincount(blocks)
-    counts = np.bincount(blocks, weights=is_first).astype(np.intp)
-    if ((counts == 0) | (counts == sizes)).all():
-        return Exchange((len(sizes),), (int((counts > 0).sum()),)), blocks
-    order = np.argsort(blocks, kind="stable")
-    return Exchange(tuple(sizes.tolist()), tuple(counts.tolist())), np.argsort(order)
+        return np.array([n]), np.arange(n)
+    _, first, blocks, sizes = np.unique(blocks, return_index=True, return_inverse=True, return_counts=True)
+    if (labels == labels[first][blocks]).all():
+        return np.array([len(sizes)]), blocks
+    return sizes, np.argsort(np.argsort(blocks, kind="stable"))
 
 
-class _Units(NamedTuple):
+class Units(NamedTuple):
     """What is permuted: rows, or groups of rows.
 
     Attributes
@@ -169,25 +189,26 @@ class _Units(NamedTuple):
         The numbers of the rows to use, unit by unit.
     starts : int ndarray of shape (n_units,)
         Where each unit begins among them.
-    is_first : bool ndarray of shape (n_units,)
-        Which units are in the smaller sample.
-    exchange : Exchange
+    labels : int ndarray of shape (n_units,)
+        Which sample each unit is in; see `number_samples`.
+    blocks : int ndarray
+        How many consecutive units change samples among themselves.
     """
 
     used: Numbers
     starts: Numbers
-    is_first: NDArray[np.bool_]
-    exchange: Exchange
+    labels: Numbers
+    blocks: Numbers
 
     @classmethod
     def of(
         cls,
         rows: Floats,
-        is_first: NDArray[np.bool_],
+        labels: NDArray[Any],
         blocks: Numbers | None,
         rng: np.random.Generator,
         order: Numbers | None = None,
-    ) -> "_Units":
+    ) -> "Units":
         """Make each row a unit, or, if there are many rows, put nearly all of them into random groups of one size.
 
         Only labels and chance decide what is in a group, so groups are as exchangeable as rows. The smaller sample sets
@@ -195,34 +216,44 @@ class _Units(NamedTuple):
         """
         order = row_order(rows) if order is None else order
         if blocks is not None:
-            is_paired = (np.bincount(blocks, is_first) == 1).all() and (np.bincount(blocks) == 2).all()
-            used = select_rows(rows, is_first, rng, blocks if is_paired else None, order)
-            marks = mark_smaller(is_first[used])
-            exchange, unit = make_exchange(marks, blocks[used])
+            is_paired = (np.bincount(blocks, labels) == 1).all() and (np.bincount(blocks) == 2).all()
+            used = select_rows(rows, labels, rng, blocks if is_paired else None, order)
+            numbers = number_samples(labels[used])
+            sizes, unit = number_units(numbers, blocks[used])
             order = np.argsort(unit, kind="stable")
             starts = np.searchsorted(unit[order], np.arange(unit.max() + 1))
-            return cls(used[order], starts, marks[order][starts], exchange)
+            return cls(used[order], starts, numbers[order][starts], sizes)
         most = _most_units(rows)
-        samples = _split_rows(order, is_first)
-        size = max(1, len(samples[0]) // min(_OF_SMALLER, most // 2))
-        n_small = min(len(samples[0]) // size, most // 2)
-        counts = n_small, min(len(samples[1]) // size, most - n_small)
+        samples = _split_rows(order, labels)
+        size = max(1, len(samples[0]) // min(_OF_SMALLER, most // len(samples)))
+        counts = _share_out(most, [len(each) // size for each in samples])
         if size > 1 or sum(counts) < len(order):
             samples = [rng.permutation(each)[: size * n] for each, n in zip(samples, counts, strict=True)]
         used = np.concatenate(samples)
-        marks = np.arange(sum(counts)) < counts[0]
+        numbers = np.repeat(np.arange(len(samples)), counts)
         if size == 1:
             # Ordered by the rows only, not by their samples.
             place = np.argsort(np.argsort(order)[used])
-            used, marks = used[place], marks[place]
-        return cls(used, np.arange(0, len(used), size), marks, Exchange((len(marks),), (counts[0],)))
+            used, numbers = used[place], numbers[place]
+        return cls(used, np.arange(0, len(used), size), numbers, np.array([len(numbers)]))
+
+    @property
+    def exchange(self) -> Exchange:
+        """Which units may be in the smaller of two samples."""
+        counts = np.add.reduceat(self.labels == 0, np.cumsum(self.blocks) - self.blocks, dtype=np.intp)
+        return Exchange(tuple(self.blocks.tolist()), tuple(counts.tolist()))
+
+    def draw_labels(self, n: int, rng: np.random.Generator) -> Numbers:
+        """Draw permutations of the labels, of shape (n, n_units)."""
+        parts = np.split(self.labels, np.cumsum(self.blocks)[:-1])
+        return np.concatenate([rng.permuted(np.tile(np.sort(part), (n, 1)), axis=1) for part in parts], axis=1)
 
     @property
     def sizes(self) -> Numbers:
         """How many rows each unit has."""
         return np.diff(np.append(self.starts, len(self.used)))
 
-    def some(self, most: int) -> tuple["_Units", Numbers]:
+    def some(self, most: int) -> tuple["Units", Numbers]:
         """Return the same units with only their first rows, at most `most` in all, and the places of these rows."""
         kept = np.minimum(self.sizes, max(1, most // len(self.starts))) if len(self.used) > most else self.sizes
         starts = np.cumsum(kept) - kept
@@ -299,9 +330,9 @@ def two_sample_test(
     shiftable : sequence of int
         The features whose `detectable_shift` to compute.
     """
-    units = _Units.of(rows, is_first, blocks, rng, order)
-    in_kernels, kept = units.some(_MAX_KERNEL_ROWS)
-    statistics = _Statistics.of(rows, columns, levels or {}, terms or {}, units, in_kernels, kept, rng)
+    units = Units.of(rows, is_first, blocks, rng, order)
+    in_kernels, _ = units.some(_MAX_KERNEL_ROWS)
+    statistics = Statistics.of(rows, columns, levels or {}, terms or {}, units, rng)
     exchange, n_units = units.exchange, len(units.starts)
     unit_of = np.repeat(np.arange(n_units), in_kernels.sizes)
     is_enumerated = exchange.is_enumerated(n_permutations)
@@ -310,34 +341,19 @@ def two_sample_test(
     # A user's estimator may be slow: use smaller blocks to show progress.
     most = BLOCK_VALUES if estimator is None else BLOCK_VALUES // 64
     step = max(1, most // max(n_units, statistics.n_features))
-    found, found_columns, found_levels, found_terms = [], [], [], []
-    observed, of_pairs, observed_terms = np.empty(0), np.empty(0), np.empty(0)
+    found = Found()
     for start in range(0, total, step):
         n_block = min(step, total - start)
         members = exchange.draw(n_block, rng) if every is None else every[start : start + n_block]
         if start == 0:
             # The observed samples are treated like the others.
-            members = np.concatenate([units.is_first[None], members])
-        values, of_columns, of_levels, products, of_terms = statistics(members)
+            members = np.concatenate([(units.labels == 0)[None], members])
+        found.add(*statistics(members))
         if estimator is not None:
-            values["estimator"] = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
-        if start == 0:
-            observed, of_pairs, observed_terms = of_columns[0], products[0], of_terms[0]
-        found.append(np.stack(list(values.values()), axis=1))
-        found_columns.append(of_columns.max(1))
-        found_levels.append(of_levels)
-        found_terms.append(of_terms.max(1, initial=0))
+            found.values[-1]["estimator"] = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
         report(start + n_block, None)
-    null = _Null(dict(zip(values, np.concatenate(found).T, strict=True)), np.concatenate(found_levels), is_enumerated)
-    any_column = np.concatenate(found_columns)
-    tails, values, combined = null.combine(null.values, null.levels)
-    if tails.shape[1]:
-        # In deviations, like the other differences of columns.
-        deviations = -ndtri(tails / 2)
-        any_column = np.maximum(any_column, deviations.max(1))
-        numbers = list(statistics.level_columns)
-        observed[numbers] = np.maximum(observed[numbers], deviations[0])
-    p_value, shift = float(_p_values(combined, is_enumerated)[0]), None
+    null, values, combined, any_column = found.combine(is_enumerated, statistics.level_columns)
+    p_value, shift = float(rank_statistics(combined, is_enumerated)[0]), None
     if p_value > LEVEL >= exchange.smallest_p_value(n_permutations) and shiftable and estimator is None:
         shift = _find_shift(rows[:, shiftable], units, statistics, null, combined, rng)
         if shift is None:
@@ -347,12 +363,12 @@ def two_sample_test(
         null_distribution=combined[1:],
         is_enumerated=is_enumerated,
         p_value=p_value,
-        p_values={name: float(_p_values(each, is_enumerated)[0]) for name, each in values.items()},
+        p_values={name: float(rank_statistics(each, is_enumerated)[0]) for name, each in values.items()},
         smallest_p_value=exchange.smallest_p_value(n_permutations),
-        column_p_values=_p_values(any_column, is_enumerated, observed),
+        column_p_values=rank_statistics(any_column, is_enumerated, found.observed),
         pairs=statistics.pairs,
-        pair_p_values=_p_values(values["largest difference of a product"], is_enumerated, of_pairs),
-        term_p_values=_p_values(np.concatenate(found_terms), is_enumerated, observed_terms),
+        pair_p_values=rank_statistics(values["largest difference of a product"], is_enumerated, found.of_pairs),
+        term_p_values=rank_statistics(np.concatenate(found.any_term), is_enumerated, found.of_terms),
         n_tested=units.count_rows(is_first),
         n_in_kernels=in_kernels.count_rows(is_first),
         detectable_shift=shift,
@@ -397,8 +413,43 @@ class _Null(NamedTuple):
         return tails, values, np.log10(sums)
 
 
+class Found:
+    """The statistics of a division into two samples, the observed one first, then permuted ones, block by block."""
+
+    def __init__(self) -> None:
+        self.values = list[dict[str, Floats]]()
+        self.any_column, self.levels, self.any_term = list[Floats](), list[Floats](), list[Floats]()
+        self.observed, self.of_pairs, self.of_terms = np.empty(0), np.empty(0), np.empty(0)
+
+    def add(
+        self, values: dict[str, Floats], of_columns: Floats, of_levels: Floats, products: Floats, of_terms: Floats
+    ) -> None:
+        """Add what `Statistics` returns."""
+        if not self.values:
+            self.observed, self.of_pairs, self.of_terms = of_columns[0], products[0], of_terms[0]
+        self.values.append(values)
+        self.any_column.append(of_columns.max(1))
+        self.levels.append(of_levels)
+        self.any_term.append(of_terms.max(1, initial=0))
+
+    def combine(self, is_enumerated: bool, level_columns: Numbers) -> tuple[_Null, dict[str, Floats], Floats, Floats]:
+        """Return all statistics, those by name, their combination, and the largest difference of a column.
+
+        `observed`, the observed difference of each column, then also counts categories.
+        """
+        values = {name: np.concatenate([each[name] for each in self.values]) for name in self.values[0]}
+        null, any_column = _Null(values, np.concatenate(self.levels), is_enumerated), np.concatenate(self.any_column)
+        tails, values, combined = null.combine(null.values, null.levels)
+        if tails.shape[1]:
+            # In deviations, like the other differences of columns.
+            deviations = -ndtri(tails / 2)
+            any_column = np.maximum(any_column, deviations.max(1))
+            self.observed[level_columns] = np.maximum(self.observed[level_columns], deviations[0])
+        return null, values, combined, any_column
+
+
 def _find_shift(
-    X: Floats, units: _Units, statistics: "_Statistics", null: _Null, combined: Floats, rng: np.random.Generator
+    X: Floats, units: Units, statistics: "Statistics", null: _Null, combined: Floats, rng: np.random.Generator
 ) -> float | None:
     """Find the shift of one column that the test would find in four of five cases, in deviations of the column.
 
@@ -434,11 +485,11 @@ def _find_shift(
             chosen = np.argsort(odds[:, end - size : end], axis=1)[:, size - count :]
             np.put_along_axis(members[:, end - size : end], chosen, True, axis=1)
         found, _, of_levels, *_ = statistics(members)
-        p_values = _p_values(combined, null.is_enumerated, null.combine(found, of_levels)[2])
+        p_values = rank_statistics(combined, null.is_enumerated, null.combine(found, of_levels)[2])
         first, second = ((side * values).sum(1) / (side @ sizes) for side in (members, ~members))
         return slope, float((p_values <= LEVEL).mean()), float((first - second).mean())
 
-    share = float(units.is_first.mean())
+    share = float((units.labels == 0).mean())
     low, high = (0.0, LEVEL, 0.0), draw(3 / (len(sizes) * share * (1 - share)) ** 0.5)
     for _ in range(_DOUBLINGS):
         if high[1] < _POWER:
@@ -459,7 +510,7 @@ def _find_large_shift(
     shiftable: Sequence[int],
     blocks: Numbers | None,
     levels: Mapping[int, Numbers],
-    units: _Units,
+    units: Units,
     rng: np.random.Generator,
 ) -> float:
     """Find what `_find_shift` cannot: a shift by more than the rows are apart, which a few rows may need.
@@ -482,7 +533,7 @@ def _find_large_shift(
     return float(np.exp(np.mean(log_shifts[_TESTS // 4 :])))
 
 
-def _p_values(statistics: Floats, is_enumerated: bool, observed: Floats | None = None) -> Floats:
+def rank_statistics(statistics: Floats, is_enumerated: bool, observed: Floats | None = None) -> Floats:
     """Return, for each statistic, the share of permutations whose statistic is at least as large.
 
     Parameters
@@ -506,7 +557,7 @@ def _tails(statistic: Floats, null: Floats, is_enumerated: bool) -> Floats:
     The moments leave out the permutation and those equal to it, such as the one with the samples swapped: a far value
     would hide itself. A finite number of permutations cannot show a chance below the square of the rank.
     """
-    ranks = _p_values(null, is_enumerated, statistic).clip(1 / len(null))
+    ranks = rank_statistics(null, is_enumerated, statistic).clip(1 / len(null))
     reference = np.sort(null[int(is_enumerated) :])
     centre, unit = reference.mean(), reference.std()
     reach = ROUNDING * np.abs(reference).max()
@@ -544,7 +595,7 @@ def _divergences(estimator: RatioEstimator, rows: Floats, members: NDArray[np.bo
 
 
 @dataclass(frozen=True)
-class _Statistics:
+class Statistics:
     """Sums of features over units, all that the statistics need: permuting is then a matrix product.
 
     Attributes
@@ -607,11 +658,11 @@ class _Statistics:
         columns: Sequence[slice],
         levels: Mapping[int, Numbers],
         terms: Mapping[int, csr_array],
-        units: _Units,
-        in_kernels: _Units,
-        kept: Numbers,
+        units: Units,
         rng: np.random.Generator,
-    ) -> "_Statistics":
+    ) -> "Statistics":
+        """Compute the features of rows, and sum them over units; see `two_sample_test`."""
+        in_kernels, kept = units.some(_MAX_KERNEL_ROWS)
         energy, ratio = _kernel_features(standardise(rows[in_kernels.used], columns), rng)
         n, d, n_units = len(units.used), rows.shape[1], len(units.starts)
         clipped, marginal, shape = np.empty((d, n_units)), np.empty((d, 3, n_units)), np.empty((d, 2, n_units))
@@ -645,8 +696,8 @@ class _Statistics:
         of_unit = csr_array(
             (np.ones(n), (np.repeat(np.arange(n_units), units.sizes), units.used)), (n_units, len(rows))
         )
-        if n_units < n or len(units.exchange.sizes) > 1:
-            sizes, n_rows = np.array(units.exchange.sizes), n / n_units
+        if n_units < n or len(units.blocks) > 1:
+            sizes, n_rows = units.blocks, n / n_units
             clipped, marginal, shape, products = (
                 n_rows**0.5 * _standardise_within(each, sizes) for each in (clipped, marginal, shape, products)
             )
@@ -788,7 +839,7 @@ def _rank(values: Floats, kept: Numbers) -> tuple[Floats, Floats]:
 
 
 def _kernel_features(rows: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return the features of the energy distance and of the ratio; see `_Statistics`."""
+    """Return the features of the energy distance and of the ratio; see `Statistics`."""
     n = len(rows)
     chosen = rng.choice(n, _MAX_CENTRES, replace=False) if n > _MAX_CENTRES else np.arange(n)
     centres = rows[chosen]
@@ -810,7 +861,7 @@ def _whiten(sums: Floats, sizes: Numbers) -> Floats:
     return left * (values / np.sqrt(values**2 / len(sums) + _RIDGE * int(varies.sum()) / len(sums)))
 
 
-def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> tuple[Floats, Numbers]:
+def _sum_products(scores: Floats, columns: Sequence[slice], units: Units) -> tuple[Floats, Numbers]:
     """Sum the standardised products of pairs of features, of different columns, over units.
 
     If there are many pairs, those whose products vary most are used: if two features are independent over all rows,
@@ -820,7 +871,7 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> tu
     ----------
     scores : ndarray of shape (d, n)
     columns : sequence of slice
-    units : _Units
+    units : Units
 
     Returns
     -------
@@ -854,7 +905,7 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: _Units) -> tu
 
 
 def _count_levels(
-    levels: Mapping[int, Numbers], columns: Sequence[slice], rows: Floats, units: _Units
+    levels: Mapping[int, Numbers], columns: Sequence[slice], rows: Floats, units: Units
 ) -> tuple[csr_array, Numbers, Numbers]:
     """Count the categories of columns by unit; those that occur once carry no information."""
     unit = np.repeat(np.arange(len(units.starts)), units.sizes)

@@ -1,0 +1,166 @@
+"""The report of a comparison of several groups."""
+
+from dataclasses import replace
+from typing import Any
+
+from fewratio.charts.chart import Chart, Picture, combine
+from fewratio.charts.distributions import marked_histogram
+from fewratio.charts.heat_map import heat_map
+from fewratio.core.effects import write_effect
+from fewratio.core.wording import shorten as cut
+from fewratio.core.wording import write_count, write_limit
+from fewratio.report import page
+from fewratio.report.columns import column_treatment
+from fewratio.report.distributions import Distribution, by_column, counts_around
+
+# Most columns in the table, how many of them to draw, and most groups in one drawing.
+_MOST_COLUMNS, _DRAWN, _MOST_DRAWN_GROUPS = 600, 4, 6
+
+
+def report_groups(result: Any, command: str | None) -> page.Report:
+    """Say what a comparison of several groups found.
+
+    Parameters
+    ----------
+    result : GroupComparisonResult
+    command : str or None
+        The command that makes the report; by default a call in Python.
+    """
+    facts = {
+        "Groups": f"{len(result.groups)}, by {result.by}",
+        "Rows": ", ".join(f"{group.n_rows} of {group.name}" for group in result.groups),
+        "Pairs": result.count_pairs(),
+    }
+    if result.p_value is not None:
+        facts["Test"] = f"p = {result.p_value:.3g}, from {result.n_permutations} permutations of all rows"
+    if result.encoding is not None and result.encoding.is_named:
+        facts["Columns"] = result.encoding.summary
+    making = page.describe_making(result.settings, command, "compare_datasets", ("A",))
+    return page.Report(
+        f"{write_count(len(result.groups), 'group')} by {result.by}",
+        result.verdict,
+        facts,
+        [
+            page.Section("Groups", _groups(result)),
+            page.Section("Pairs", _pairs(result)),
+            page.Section("Columns", _columns(result)),
+            page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
+            page.Section("How this was made", making),
+        ],
+    )
+
+
+def draw_groups(result: Any) -> Picture:
+    """Draw the divergences of all pairs, the test if there was one, and the column that differs most."""
+    panels = [(_heat_map(result), "Divergence of each pair", 300)]
+    if result.statistic is not None:
+        panels.append((_test(result), f"Test: p = {result.p_value:.3g}", 300))
+    panels.append((_distributions(result)[0], f"{cut(str(result.columns[0].column))} differs most", 300))
+    return combine(panels, f"{len(result.groups)} groups by {cut(result.by)}")
+
+
+def _groups(result: Any) -> list[page.Block]:
+    is_tested = result.p_value is not None
+    table = [
+        [group.name, group.n_rows, _divergence(group), _least(group), *([_p_value(group.p_value)] * is_tested)]
+        for group in result.groups
+    ]
+    note = (
+        "Divergence from all other groups together, 0 if the model sees no difference. At least: an approximate 95 % "
+    )
+    note += "lower limit of the true one."
+    note += " p: adjusted for all groups." * is_tested
+    headings = ["group", "rows", "divergence from the rest", "at least", *(["p"] * is_tested)]
+    blocks: list[page.Block] = [page.Table("Each group against the rest", headings, table, False, note)]
+    if is_tested:
+        about = (
+            "If the groups did not differ, shuffling the rows among all groups would change nothing. The bars show the "
+            f"statistic of {result.n_permutations} such shuffles."
+        )
+        blocks.append(replace(_test(result), caption=about))
+    return blocks
+
+
+def _test(result: Any) -> Chart:
+    """Draw the statistic of the permutations, and the observed one."""
+    edges, counts = counts_around(result.null_distribution, result.statistic)
+    titles = "test statistic: evidence of a difference", "permutations"
+    return marked_histogram(edges, {"permutations": counts}, titles, (float(result.statistic), "observed"))
+
+
+def _pairs(result: Any) -> list[page.Block]:
+    is_tested = result.p_value is not None
+    table = []
+    for pair in result.pairs:
+        p_value = _p_value(pair.adjusted_p_value)
+        test = p_value._replace(text="too few rows") if pair.has_few_rows else p_value
+        table.append([pair.first, pair.second, _divergence(pair), *([test] * is_tested)])
+    headings = ["first", "second", "divergence", *(["p"] * is_tested)]
+    note = "p: from permutations of the rows of the two groups, adjusted for all pairs (Holm)." * is_tested
+    return [_heat_map(result), page.Table("All pairs, the clearest first", headings, table, len(table) > 20, note)]
+
+
+def _heat_map(result: Any) -> Chart:
+    names = result.names
+    found = {frozenset((pair.first, pair.second)): pair for pair in result.pairs}
+    cells: dict[str, list[Any]] = {"divergence": []}
+    for first in names:
+        for second in names:
+            pair = found.get(frozenset((first, second)))
+            cells["divergence"].append(0.0 if pair is None else round(pair.divergence or 0.0, 4))
+            if result.p_value is not None:
+                cells.setdefault("adjusted p", []).append(1.0 if pair is None else round(pair.adjusted_p_value, 4))
+    return heat_map(
+        (names, names), cells, ("", "", "divergence"), f"Heat map of the divergences of {len(names)} groups."
+    )
+
+
+def _columns(result: Any) -> list[page.Block]:
+    is_tested = result.p_value is not None
+    has_gaps = any(any(each.missing) for each in result.columns)
+    headings = [
+        "column",
+        "kind",
+        *result.names,
+        *(["missing"] * has_gaps),
+        "most unlike",
+        "effect",
+        *(["p"] * is_tested),
+    ]
+    table = []
+    for each in result.columns[:_MOST_COLUMNS]:
+        gaps = " / ".join(f"{share:.0%}" for share in each.missing) if any(each.missing) else ""
+        effect = page.Number(each.effect, write_effect(each.effect))
+        test = [_p_value(each.p_value)] * is_tested
+        table.append([str(each.column), each.kind, *each.values, *([gaps] * has_gaps), each.group, effect, *test])
+    left = len(result.columns) - len(table)
+    note = (
+        "Means with standard deviations, or the share of the category that differs most. Most unlike: the group that "
+        "differs most from the rest. Effect: of that group against the rest, Cohen's d of means, h of shares."
+        + " p: adjusted for all columns and groups." * is_tested
+        + f" {left} more columns, which differ less, are left out here." * (left > 0)
+    )
+    drawn = page.Charts(_distributions(result))
+    return [page.Table("Columns, those that differ most clearly first", headings, table, True, note), drawn]
+
+
+def _distributions(result: Any) -> list[Chart]:
+    """Draw the columns that differ most; of many groups, those with most rows."""
+    by_size = sorted(range(len(result.groups)), key=lambda place: -result.groups[place].n_rows)
+    places = sorted(by_size[:_MOST_DRAWN_GROUPS])
+    columns = {each.column: result.samples.columns[each.column] for each in result.columns[:_DRAWN]}
+    samples = [result.samples.tables[place].numbers for place in places]
+    found: dict[Any, Distribution] = by_column(columns, samples)
+    return [each.chart([result.names[place] for place in places]) for each in found.values()]
+
+
+def _divergence(found: Any) -> page.Number:
+    return page.Number(found.divergence or 0.0, "one row" if found.divergence is None else f"{found.divergence:.2g}")
+
+
+def _least(group: Any) -> page.Number:
+    return page.Number(group.at_least or 0.0, write_limit(group.at_least) if group.at_least else "")
+
+
+def _p_value(p_value: float | None) -> page.Number:
+    return page.Number(p_value or 0.0, f"{p_value or 0.0:.3f}")

@@ -1,0 +1,128 @@
+"""The test of several samples: each against all others, by the statistics of the two-sample test."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from fewratio.core.blocks import BLOCK_VALUES
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.testing.two_sample import Found, Statistics, Units, rank_statistics
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralSamplesTest:
+    """What the test found.
+
+    Attributes
+    ----------
+    statistic : float
+        Minus the decimal logarithm of the harmonic mean of all tails, over samples and statistics.
+    null_distribution : ndarray of shape (n_permutations,)
+        The statistic of the permutations.
+    p_value : float
+        The share of permutations, including the observed one, whose statistic is at least the observed one.
+    sample_p_values : ndarray of shape (n_samples,)
+        The share of permutations in which any sample differs as much from all others: adjusted for all samples.
+    column_p_values : ndarray of shape (n_samples, n_columns)
+        The share of permutations in which any column of any sample differs as much from all others.
+    smallest_p_value : float
+        The p-value if no other permutation came near the observed one.
+    n_tested : int
+        How many rows were used.
+    """
+
+    statistic: float
+    null_distribution: Floats
+    p_value: float
+    sample_p_values: Floats
+    column_p_values: Floats
+    smallest_p_value: float
+    n_tested: int
+
+
+def several_samples_test(
+    rows: Floats,
+    labels: Numbers,
+    columns: Sequence[slice],
+    n_permutations: int,
+    rng: np.random.Generator,
+    *,
+    blocks: Numbers | None = None,
+    levels: Mapping[int, Numbers] | None = None,
+    terms: Mapping[int, csr_array] | None = None,
+    order: Numbers | None = None,
+) -> SeveralSamplesTest:
+    """Test whether several samples come from one distribution; see `two_sample_test`.
+
+    The labels of all rows are permuted together. In each permutation, every sample is compared with all other rows by
+    the statistics of the two-sample test. The observed labels and every permutation are treated in the same way, so the
+    test is exact at any size.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        All samples.
+    labels : int ndarray of shape (n,)
+        The sample of each row, from 0 on.
+    columns, n_permutations, rng, blocks, levels, terms, order
+        As in `two_sample_test`; permutations are always drawn.
+    """
+    units = Units.of(rows, labels, blocks, rng, order)
+    statistics = Statistics.of(rows, columns, levels or {}, terms or {}, units, rng)
+    # The numbers of samples depend on their rows alone, so that no other order changes what is drawn.
+    samples = labels[units.used[units.starts]]
+    numbers = [int(samples[units.labels == number][0]) for number in range(units.labels.max() + 1)]
+    found = [Found() for _ in numbers]
+    step = max(1, BLOCK_VALUES // max(len(units.starts), statistics.n_features))
+    for start in range(0, n_permutations, step):
+        drawn = units.draw_labels(min(step, n_permutations - start), rng)
+        if start == 0:
+            drawn = np.concatenate([units.labels[None], drawn])
+        for number, each in enumerate(found):
+            each.add(*statistics(drawn == number))
+    parts = [each.combine(False, statistics.level_columns) for each in found]
+    # By the user's numbers of samples.
+    places = np.argsort(numbers)
+    of_samples = np.stack([parts[place][2] for place in places])
+    any_column = np.max([part[3] for part in parts], axis=0)
+    combined = np.log10((10**of_samples).mean(0))
+    of_columns = np.stack([found[place].observed for place in places])
+    # Of few permutations, drawn ones may by chance miss the observed one.
+    smallest = _find_smallest_p_value(units, n_permutations)
+    return SeveralSamplesTest(
+        statistic=float(combined[0]),
+        null_distribution=combined[1:],
+        p_value=max(smallest, float(rank_statistics(combined, False)[0])),
+        sample_p_values=rank_statistics(of_samples.max(0), False, of_samples[:, 0]).clip(smallest),
+        column_p_values=rank_statistics(any_column, False, of_columns).clip(smallest),
+        smallest_p_value=smallest,
+        n_tested=len(units.used),
+    )
+
+
+def _find_smallest_p_value(units: Units, n_permutations: int) -> float:
+    """Return the smallest p-value that permutations of the labels can give."""
+    parts = np.split(units.labels, np.cumsum(units.blocks)[:-1])
+    arrangements = sum(gammaln(len(part) + 1) - gammaln(np.bincount(part) + 1).sum() for part in parts)
+    # Samples of equal size may swap their names.
+    alike = gammaln(np.unique(np.bincount(units.labels), return_counts=True)[1] + 1).sum() if len(parts) == 1 else 0.0
+    return max(math.exp(alike - arrangements), 1 / (1 + n_permutations))
+
+
+def adjust_by_holm(p_values: Floats) -> Floats:
+    """Adjust p-values for their number (Holm 1979): the chance that any is at most q by chance is at most q.
+
+    Examples
+    --------
+    >>> adjust_by_holm(np.array([0.01, 0.5, 0.02])).tolist()
+    [0.03, 0.5, 0.04]
+    """
+    order = np.argsort(p_values)
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.maximum.accumulate(steps).clip(max=1)
+    return adjusted
