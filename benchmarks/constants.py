@@ -37,7 +37,7 @@ from fewratio_bench.records import circumstances
 MODULES = (source_prior, discriminant_choice, discriminant, source_shares, auto)
 # Small families of different kinds.
 FEW_FAMILIES = ["vowels", "weather", "penguins", "donors", "cardiotocography"]
-SUMMARIES = ("_SHRINKAGE_OF_FEW", "_IN_COMMON", "_MOST_SUMMARIES")
+SUMMARIES = ("_SHRINKAGE_OF_FEW", "_IN_COMMON")
 # Not a choice: what files were made for, and limits of memory and rounding. Private summaries: summaries.py --private.
 FIXED = ("SIZES", "_ALPHAS", "CACHED_VALUES", "_MAX_ROWS", "_ROUNDING", "_SHRINKAGES_OF_NOISE")
 # Cases (way, number of sources), and rows per sample.

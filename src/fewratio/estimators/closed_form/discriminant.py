@@ -36,11 +36,12 @@ from fewratio.estimators.learned_file import LearnedEstimator, make_header, read
 from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 
-# Values to try if a setting is "auto"; chosen on collections of benchmarks/sources.py.
-_WIDTHS, _SHRINKAGES, _POWERS = (2.5, 0.8), (0.03, 0.1, 0.3), (0.0, 1.0)
-_MOST_SHRINKAGE = 0.6
+# Values to try if a setting is "auto", chosen on collections of benchmarks/sources.py; `python benchmarks/constants.py`
+# shows what each does. The largest shrinkage is for columns only: something rare, such as a category, can weigh a lot.
+_WIDTHS, _SHRINKAGES, _POWERS = (2.5, 0.8), (0.03, 0.1, 0.3, 0.6), (0.0, 1.0)
+# Variances that datasets may have, where they may differ; and shares of the variance of means outside of the sources'.
 _N_SPREADS, _BACKGROUNDS = 16, (0.1, 0.3)
-# With a background, there is one coordinate per feature.
+# With a background there is one coordinate per feature, so that more would take too long.
 _MOST_COMPONENTS_WITH_BACKGROUND = 512
 
 
@@ -265,12 +266,11 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
 
     def _candidates(self) -> list[Settings]:
         """Return the settings to choose from, the safest first."""
-        shrinkages = _SHRINKAGES if self.shrinkage == "auto" else (float(self.shrinkage),)
+        shrinkages: tuple[float, ...] = _SHRINKAGES if self.shrinkage == "auto" else (float(self.shrinkage),)
         widths = _WIDTHS if self.width == "auto" else (float(self.width),)
-        # Columns may be of any kind, so something rare, such as a category, can weigh too much: try more shrinkage.
-        more = (*shrinkages, _MOST_SHRINKAGE) if self.shrinkage == "auto" else shrinkages
-        of_columns = [Settings(0, 1.0, shrinkage, 0.0, _N_SPREADS) for shrinkage in more]
-        of_columns += [Settings(0, 1.0, shrinkage, 1.0, 1) for shrinkage in more]
+        of_columns = [Settings(0, 1.0, shrinkage, 0.0, _N_SPREADS) for shrinkage in shrinkages]
+        of_columns += [Settings(0, 1.0, shrinkage, 1.0, 1) for shrinkage in shrinkages]
+        shrinkages = shrinkages[:-1] or shrinkages
         of_cosines = [
             Settings(self.n_components, width, shrinkage, power, 1)
             for width in widths

@@ -31,10 +31,14 @@ from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_pri
 from fewratio.estimators.closed_form.summary import Summary
 from fewratio.progress import track
 
+# `python benchmarks/constants.py` shows what each of these constants does to the error and to the time of learning.
+# Factors of log-ratios to try.
 TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6, 0.8, 1.0, 1.2])
-# Most rows of a held-out dataset, and query rows among them; most datasets for losses; and values per block for
-# moments, which use at least as many datasets.
-_MOST_ROWS, _N_QUERY, _MOST_DATASETS, _BLOCK_VALUES = 256, 64, 16, 2**21
+# Most rows of a held-out dataset, query rows among them, and datasets for losses.
+_MOST_ROWS, _N_QUERY, _MOST_DATASETS = 256, 64, 16
+# Values in memory for moments, which use at least as many datasets as losses do.
+_BLOCK_VALUES = 2**21
+# Sources are held out in so many parts; fewer sources, or validation datasets, than this choose nothing.
 _N_FOLDS, FEWEST = 4, 4
 # Fewer sources than this are each held out twice, with different others: otherwise too few pairs would choose.
 _FEW_SOURCES = 32
@@ -42,7 +46,7 @@ _FEW_SOURCES = 32
 _LEAST_SIGNAL = 1e-3
 # Columns to sort rows by: enough to distinguish them.
 _ORDERED_COLUMNS = 24
-# Most sources, and rows of each, for choosing settings.
+# Most sources (or summaries to hold out), and rows of each source, for choosing settings.
 _CHOOSE_SOURCES, _CHOOSE_ROWS = 48, 128
 # This many settings with columns and with cosines, the best with so many random features, are compared again with all.
 _FINALISTS, _SIFT_COMPONENTS = 2, 256
@@ -54,8 +58,8 @@ _SHORTEST = 0.75
 _SHRINKAGE_OF_FEW, _IN_COMMON = 0.3, 0.05
 _FEW_OF_COSINES = Calibration(noise=1.6, signal=0.6, temperatures=(0.35, 0.27, 0.27))
 _FEW_OF_COLUMNS = Calibration(noise=1.2, signal=0.8)
-# Most summaries to hold out, and additional shrinkages to try if noise was added.
-_MOST_SUMMARIES, _SHRINKAGES_OF_NOISE = 48, (0.6, 0.9)
+# Additional shrinkages to try if noise was added to summaries (benchmarks/summaries.py --private).
+_SHRINKAGES_OF_NOISE = (0.6, 0.9)
 
 Item = TypeVar("Item")
 
@@ -275,7 +279,7 @@ class HeldOut:
         parts: list[Summary] = [sum(single[number + n_folds :: n_folds], single[number]) for number in range(n_folds)]
         total: Summary = sum([*parts[1:], *merged], parts[0])
         rng = np.random.default_rng(total.features.seed)
-        step = -(-len(single) // _MOST_SUMMARIES)
+        step = -(-len(single) // _CHOOSE_SOURCES)
         learned = []
         for number, part in enumerate(parts):
             held_out = single[number :: n_folds * step]

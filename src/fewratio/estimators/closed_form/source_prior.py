@@ -17,7 +17,8 @@ from fewratio.estimators.closed_form.discriminant_model import Calibration, Sett
 FILE = "source_prior.json"
 # Sizes of samples that losses were measured for, and shares are chosen for.
 SIZES = (1, 3, 10, 30)
-# One pair in ten is a dataset with itself. If few datasets are held out, it would otherwise be every second pair.
+# One pair in ten is a dataset with itself. If few datasets are held out, it would otherwise be every second pair
+# (benchmarks/constants.py shows what that does).
 SHARE_OF_SAME = 0.1
 # Estimators in a mean of ratios, in the order of the file: learned of ranks, learned in one unit for all columns, and
 # others. If the network does not know the alpha, RuLSIF stands in.

@@ -40,8 +40,9 @@ from fewratio.lazy import torch_is_installed
 _KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
 # The share of each estimator, for each of `SIZES`.
 Shares = Sequence[tuple[float, ...]]
-# The network's share up to so many rows per sample, and from where on it has none. Chosen on
-# random pairs and the tables of the development half (benchmarks/answers.py --only prior tables; docs/decisions/0008).
+# The network's share up to so many rows per sample, and from where on it has none. Chosen on random pairs and the
+# tables of the development half (benchmarks/answers.py --only prior tables; docs/decisions/0008); what they do without
+# sources is shown by benchmarks/constants.py.
 _SHARE, _FEW, _MANY = 2 / 3, 50, 400
 # The factor of the network's log-ratio at one row per sample: a single distance does not say how far is far, and pairs
 # that people compare are further apart than those it was trained on. J of 12 families is lower by .008 than without,
@@ -50,7 +51,8 @@ _SHARPER = 2.0
 _ROUNDING = 1e-6
 # The relative parameters that the network was trained for.
 _ALPHAS = (0.1, 0.9)
-# Rows per sample that the network, and RuLSIF, are fitted to at most; the classifier has its own limit.
+# Rows per sample that the network, and RuLSIF, are fitted to at most (benchmarks/constants.py); the classifier has its
+# own limit.
 _MAX_ROWS_NETWORK, _MAX_ROWS = 200, 5_000
 
 

@@ -12,6 +12,7 @@ from fewratio.estimators.certainty import measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, SIZES, read_prior
 
+# `python benchmarks/constants.py` shows what each of these constants does to the error and to the time of learning.
 # Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.
 _N_PAIRS, _N_QUERY = 3, 24
 # Other collections count as this many pairs; 1 to 30 are as good (benchmarks/source_prior.py --judge).
