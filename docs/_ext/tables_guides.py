@@ -1,5 +1,6 @@
 """Tables of the guides and of the pages on how it works."""
 
+from collections import Counter
 from itertools import product
 from statistics import mean
 
@@ -141,15 +142,23 @@ def changes_power():
 
 
 def _by_mode(table, name, figure, modes):
-    found = {(each[name], each["mode"]): each[figure] for each in records("changes", table=table)}
+    # Records of other seeds are pooled.
+    shares, counts = Counter(), Counter()
+    for each in records("changes", table=table):
+        shares[each[name], each["mode"]] += each[figure] * each["series"]
+        counts[each[name], each["mode"]] += each["series"]
+    found = {key: shares[key] / n for key, n in counts.items()}
     names = {
         "segmentation": "default",
         "segmentation without trend": "`trend=False`",
         "test at 0.05": "`level=0.05`",
         "swings": '`swings="changes"`',
     }
-    lines = [[each, *(f"{found[each, mode]:.2f}" for mode in modes)] for each in dict.fromkeys(key for key, _ in found)]
-    return grid(["series", *map(names.get, modes)], lines)
+    lines = [
+        [each, f"{counts[each, modes[0]]:,}", *(f"{found[each, mode]:.2f}" for mode in modes)]
+        for each in dict.fromkeys(key for key, _ in found)
+    ]
+    return grid(["series", "how many", *map(names.get, modes)], lines)
 
 
 def monitor_starts():
