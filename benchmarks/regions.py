@@ -122,8 +122,10 @@ def measure_groups(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng(args.seed)
     sizes, found = (8, 15, 30), []
     # Divergences are slow, and no p-value depends on them.
-    none = patch("fewratio.compare.comparison.cross_fit", lambda _, rows, *__: CrossFit(np.ones(len(rows)), 0, 0, True))
-    none.start()
+    nothing: Any = {"divergence": 0.0, "at_least": 0.0, "is_held_out": True, "variant": 0}
+    patch(
+        "fewratio.compare.comparison.cross_fit", lambda _, rows, *__: CrossFit(ratios=np.ones(len(rows)), **nothing)
+    ).start()
     for _ in range(args.draws):
         table = draw_mixed(rng, sum(sizes)).assign(group=rng.permutation(np.repeat(list("abc"), sizes)))
         result = compare_datasets(table, by="group", n_permutations=99, random_state=int(rng.integers(2**31)))
