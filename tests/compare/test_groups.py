@@ -209,3 +209,11 @@ def test_the_report_has_all_groups_side_by_side(result):
     assert all(text in page for each in result.columns for text in each.values)
     assert "compare_datasets(A, n_permutations=99, by=&#39;cyl&#39;, random_state=0).to_html(path)" in page
     assert result.plot().spec["description"]
+
+
+def test_the_category_shown_is_not_decided_by_a_few_rows():
+    table = pd.DataFrame({"g": ["a"] * 2 + ["b"] * 60 + ["c"] * 60, "x": np.arange(122) % 7})
+    table["origin"] = ["Rome"] * 2 + ["Oslo"] * 55 + ["Bonn"] * 5 + ["Oslo"] * 10 + ["Bonn"] * 45 + ["Rome"] * 5
+    found = compare_datasets(table, by="g", n_permutations=0)
+    (origin,) = [each for each in found.columns if each.column == "origin"]
+    assert origin.values == ["Oslo 0%", "Oslo 92%", "Oslo 17%"]

@@ -110,7 +110,8 @@ def step_lines(
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
     # The last edge ends the last step.
     data = long_form({label: [*values, values[-1]] for label, values in shares.items()}, edge=edges)
-    return Chart(chart_spec(200, mark=mark, encoding=encoding), data, description)
+    # Room for the names of several samples.
+    return Chart(chart_spec(200 + 15 * max(0, len(names) - 2), mark=mark, encoding=encoding), data, description)
 
 
 def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], title: str, description: str) -> Chart:

@@ -336,7 +336,9 @@ def describe_column(column: Column, sides: Sequence[Floats]) -> Described:
         held = [side[:, : side.shape[1] - column.marks_missing] for side in sides]
         shares = np.stack([side.mean(0) for side in held])
         effects = shares_apart(shares, np.stack([rest.mean(0) for rest in _join_others(held)]))
-        largest = int(np.abs(effects).max(0).argmax())
+        # In deviations, or a group of few rows would decide.
+        sizes = np.array([[len(side)] for side in sides])
+        largest = int((np.abs(effects) * np.sqrt(sizes * (sizes.sum() - sizes))).max(0).argmax())
         if column.pools_others and shares[:, -1].max() > _MOST:
             largest = shares.shape[1] - 1
         what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")

@@ -118,21 +118,14 @@ def _heat_map(result: Any) -> Chart:
 def _columns(result: Any) -> list[page.Block]:
     is_tested = result.p_value is not None
     has_gaps = any(any(each.missing) for each in result.columns)
-    headings = [
-        "column",
-        "kind",
-        *result.names,
-        *(["missing"] * has_gaps),
-        "most unlike",
-        "effect",
-        *(["p"] * is_tested),
-    ]
+    test, gaps = ["p"] * is_tested, ["missing"] * has_gaps
+    headings = ["column", *test, "most unlike", "effect", *result.names, *gaps, "kind"]
     table = []
     for each in result.columns[:_MOST_COLUMNS]:
-        gaps = " / ".join(f"{share:.0%}" for share in each.missing) if any(each.missing) else ""
+        missing = " / ".join(f"{share:.0%}" for share in each.missing) if any(each.missing) else ""
         effect = page.Number(each.effect, write_effect(each.effect))
-        test = [_p_value(each.p_value)] * is_tested
-        table.append([str(each.column), each.kind, *each.values, *([gaps] * has_gaps), each.group, effect, *test])
+        found = [_p_value(each.p_value)] * is_tested
+        table.append([str(each.column), *found, each.group, effect, *each.values, *([missing] * has_gaps), each.kind])
     left = len(result.columns) - len(table)
     note = (
         "Means with standard deviations, or the share of the category that differs most. Most unlike: the group that "
