@@ -1,16 +1,21 @@
-"""How often regions and groups are named without reason, how often regions are found, and their cost (JSON lines).
+"""How often regions, relations and groups are named without reason, how often regions are found, and their cost.
+
+Writes JSON lines:
 
 python benchmarks/regions.py planted --draws 100 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py null --draws 400 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py relations --draws 1000 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py cost >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py groups --draws 1000 >> results/benchmarks/regions.jsonl
 
 ``planted``: ten uniform columns, 600 rows per table. A square of the first two holds 5 % of one table and 20 % of the
 other; where it is changes with each draw. The first region is right if its intersection with the square is at
-least 0.7 of their union, counted in rows. ``null``: tables with ties, categories and gaps. ``cost``: processor
-seconds of the comparison, and of `result.regions` after it, where three columns differ in mean or spread, so that there
-are several regions. ``groups``: three groups of such a null table, with 99 permutations; how often all together, a
-group, a pair or a column has a p-value up to 0.05, and how often the answer names a group.
+least 0.7 of their union, counted in rows. ``null``: tables with ties, categories and gaps. ``relations``: 40 and 60
+rows with ties, categories and gaps, whose columns are related in the same way in both tables; ``named`` is the share of
+draws with a relation. In the second record means and shares differ. ``cost``: processor seconds of the comparison, and
+of `result.regions` after it, where three columns differ in mean or spread, so that there are several regions.
+``groups``: three groups of such a null table, with 99 permutations; how often all together, a group, a pair or a column
+has a p-value up to 0.05, and how often the answer names a group.
 """
 
 import argparse
@@ -26,6 +31,9 @@ import numpy as np
 from fewratio import compare_datasets
 from fewratio.compare.comparison import ComparisonResult
 from fewratio.compare.divergence import CrossFit
+from fewratio.compare.relations import describe_relations
+from fewratio.estimators.samples import default_estimator, read_samples
+from fewratio.testing import LEVEL, two_sample_test
 from fewratio_bench.records import circumstances
 
 SIDE = 0.05**0.5
@@ -101,6 +109,46 @@ def measure_null(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         yield {"what": "null", "rows": sizes, "draws": args.draws, "named": n_named / args.draws}
 
 
+def draw_related(rng: np.random.Generator, n: int, shift: float) -> Any:
+    """Draw a table with ties, categories and gaps whose columns are related; a shift changes means and shares."""
+    import pandas as pd
+
+    share = 1 / 3 + shift / 5
+    groups = rng.choice(3, n, p=[share, 1 / 3, 2 / 3 - share])
+    number = groups + rng.normal(size=n) + shift
+    total = number + rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "group": np.array(["a", "b", "c"])[groups],
+            "number": number,
+            "total": np.where(rng.uniform(size=n) < 0.1, np.nan, total),
+            "count": rng.poisson(np.exp(groups / 2)),
+            "kind": np.where(rng.uniform(size=n) < 0.3 + 0.2 * groups, "x", "y"),
+        }
+    )
+
+
+def measure_relations(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Count draws in which a relation is named though none differs."""
+    rng = np.random.default_rng(args.seed)
+    for shift in (0.0, 0.8):
+        n_named, n_differ = 0, 0
+        for _ in range(args.draws):
+            tables = draw_related(rng, 40, 0), draw_related(rng, 60, shift)
+            # As `compare_datasets` does it, without the model, which takes longer.
+            samples = read_samples(default_estimator(), {"A": tables[0], "B": tables[1]}, {})
+            rows = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
+            codes = samples.category_codes
+            levels = {place: codes[label] for place, label in enumerate(samples.columns) if label in codes}
+            columns = [place for _, place in samples.columns.values()]
+            test = two_sample_test(rows, np.arange(len(rows)) < 40, columns, 99, rng, levels=levels)
+            if test.p_value <= LEVEL:
+                n_differ += 1
+                n_named += bool(describe_relations(samples, test.pairs, test.pair_p_values, LEVEL))
+        shares = {"named": n_named / args.draws, "differ": n_differ / args.draws}
+        yield {"what": "relations", "rows": [40, 60], "shift": shift, "draws": args.draws, **shares}
+
+
 def measure_cost(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Time regions of tables of several sizes."""
     rng = np.random.default_rng(args.seed)
@@ -143,7 +191,13 @@ def measure_groups(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     yield {"what": "groups", "rows": sizes, "draws": args.draws, **shares}
 
 
-MEASURES = {"planted": measure_planted, "null": measure_null, "cost": measure_cost, "groups": measure_groups}
+MEASURES = {
+    "planted": measure_planted,
+    "null": measure_null,
+    "relations": measure_relations,
+    "cost": measure_cost,
+    "groups": measure_groups,
+}
 
 
 def main() -> None:

@@ -279,7 +279,10 @@ def test_a_changed_relation_is_named_with_both_correlations():
     assert found.relations[0].first > 0.7
     assert found.relations[0].second < -0.7
     assert list(found.to_dict()["relations"][0]["columns"]) == ["a", "c"]
-    assert "a and c are related differently, rank correlation 0." in found.to_html()
+    assert "a and c are related differently: rank correlation 0." in found.to_html()
+    charts = next(section for section in found._report().sections if section.title == "Relations").blocks[1].charts
+    assert [chart.caption[:20] for chart in charts] == ["A: rank correlation ", "B: rank correlation "]
+    assert charts[0].spec == {**charts[1].spec, "mark": charts[0].spec["mark"]}
     # Neither is seen alone, nor without the other.
     parts = {column.column: (column.alone, column.without) for column in found.columns}
     assert max(parts["a"]) < 0.02 > max(parts["c"])
@@ -287,6 +290,44 @@ def test_a_changed_relation_is_named_with_both_correlations():
     assert {column.column for column in found.joint_columns} == {"a", "c"}
     same = compare_datasets(tables[0][:40], tables[0][40:], random_state=0)
     assert same.relations == []
+
+
+def test_a_changed_relation_of_a_category_is_named_with_means_or_shares():
+    rng = np.random.default_rng(0)
+    tables = []
+    for sign in (1, -1):
+        city = rng.choice(["Oslo", "Rome"], 120)
+        is_oslo = city == "Oslo"
+        price = 10 + 2 * sign * (is_oslo - 0.5) + rng.normal(size=120)
+        is_new = rng.random(120) < 0.5 + 0.35 * sign * (2 * is_oslo - 1)
+        tables.append(pd.DataFrame({"city": city, "price": price, "is_new": is_new, "x": rng.normal(size=120)}))
+    tables[0].loc[::9, "price"] = np.nan
+    found = compare_datasets(*tables, random_state=0)
+    by_columns = {frozenset(each.columns): each for each in found.relations}
+    # Price and is_new follow the city in the same way, so their relation stays.
+    assert set(by_columns) == {frozenset(("city", "price")), frozenset(("city", "is_new"))}
+    price = by_columns[frozenset(("city", "price"))]
+    where = tables[0]["city"] == price.where.removeprefix("city = ")
+    expected = [f"{tables[0]['price'][each].mean():.3g}" for each in (where, ~where)]
+    assert [price.inside[0], price.elsewhere[0]] == expected
+    new = by_columns[frozenset(("city", "is_new"))]
+    assert new.inside[0].endswith("%")
+    assert new.write(("May", "June")).startswith("Where ")
+    assert f"the mean of price is {price.inside[0]} in A and {price.inside[1]} in B, elsewhere" in found.to_html()
+    assert list(found.to_dict()["relations"][0]["inside"])
+    same = compare_datasets(tables[0][:60], tables[0][60:], random_state=0)
+    assert same.relations == []
+
+
+def test_a_category_that_only_becomes_rare_keeps_its_relation():
+    rng = np.random.default_rng(0)
+    tables = []
+    for share in (0.5, 0.08):
+        is_rain = rng.random(400) < share
+        tables.append(pd.DataFrame({"rain": np.where(is_rain, "yes", "no"), "warm": rng.normal(size=400) - is_rain}))
+    found = compare_datasets(*tables, random_state=0)
+    assert found.p_value == 0.001
+    assert found.relations == []
 
 
 def test_columns_that_differ_together_are_listed_though_neither_does_alone():

@@ -68,6 +68,18 @@ def map_chart(
     return Chart(chart_spec(440, mark=mark, encoding=encoding), points, description)
 
 
+def small_scatter(points: Data, axes: tuple[str, str], domains: Data, colour: str, text: str) -> Chart:
+    """Draw points on given domains of both axes, with a text that is title and description."""
+    encoding = {
+        each: number(
+            each, title, scale={"domain": list(domains[each]), "zero": False, "nice": True}, axis={"tickCount": 4}
+        )
+        for each, title in zip("xy", axes, strict=True)
+    }
+    mark = {"type": "point", "filled": True, "size": 18, "opacity": 0.5, "color": colour}
+    return Chart(chart_spec(180, mark=mark, encoding=encoding), points, text, text)
+
+
 def before_and_after(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Chart:
     """Draw how much samples differ in each column, before and after a treatment."""
     both = {"before": before, "after": after}

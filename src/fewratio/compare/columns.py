@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from fewratio.core.effects import means_apart, shares_apart
-from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.units import rank_values
+from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_list, write_share
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, FREE, NUMBER, TIME, VECTOR
 from fewratio.data.columns import Column
@@ -17,10 +15,6 @@ from fewratio.data.spelling import differ_in_a_letter, find_misprints
 from fewratio.errors import warn
 from fewratio.estimators.samples import Samples
 
-# Fewest rows for Fisher's test of two correlations; and the value that replaces a correlation of 1.
-_LEAST_ROWS, _PERFECT = 5, 1 - 1e-6
-# Correlations that differ by less count as the same, however many rows there are.
-_LEAST_CHANGE = 0.05
 # A value far from all others may mean "missing" if it occurs this often, beside this many distinct others.
 _N_CODES, _N_OTHERS = 3, 10
 # Label of the pooled categories; and the share of rows from which on they are what matters.
@@ -133,34 +127,6 @@ class WordDifference(NamedTuple):
         return f"{self.text!r} is in {shares} ({self.column}, p = {self.p_value:.2g})"
 
 
-class Relation(NamedTuple):
-    """Two columns of numbers whose relation differs between two samples: their rank correlation changed.
-
-    Attributes
-    ----------
-    columns : (str or int, str or int)
-    first, second : float
-        Their rank correlation in each sample.
-    p_value : float
-        The chance that the relation of any two columns differs as much: adjusted for all pairs. It is the larger of
-        two p-values: one from permutations, which compare products of the two columns, and one from Fisher's test of
-        two correlations, since products also change with means and spreads.
-    """
-
-    columns: tuple[str | int, str | int]
-    first: float
-    second: float
-    p_value: float
-
-    @property
-    def text(self) -> str:
-        """The pair, with both correlations."""
-        correlations = f"rank correlation {self.first:.2f} and {self.second:.2f}"
-        return (
-            f"{self.columns[0]} and {self.columns[1]} are related differently, {correlations} (p = {self.p_value:.3g})"
-        )
-
-
 def describe_words(samples: Samples, p_values: Floats, level: float) -> list[WordDifference]:
     """Describe words and phrases that differ between two samples, the strongest first.
 
@@ -264,47 +230,6 @@ def _describe_levels(levels: Levels, n_first: int, described: ColumnDifference) 
     n_own, n_only = is_there.sum(1), (is_there & ~is_there[::-1]).sum(1)
     words = [f"{own} values, {only} only here" for own, only in zip(n_own, n_only, strict=True)]
     return {"first": words[0], "second": words[1], "effect": None}
-
-
-def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level: float) -> list[Relation]:
-    """Describe pairs of columns whose relation differs between two encoded samples, the strongest first.
-
-    Parameters
-    ----------
-    samples : Samples
-    pairs : int ndarray of shape (n_pairs, 2)
-        The numbers of the columns.
-    p_values : ndarray of shape (n_pairs,)
-    level : float
-        The largest p-value of a relation to describe.
-    """
-    sizes = [table.n_rows for table in samples.tables]
-    if min(sizes) < _LEAST_ROWS:
-        return []
-    error = sum(1 / (n - 3) for n in sizes) ** 0.5
-    columns, found = samples.columns, {}
-    labels = list(columns)
-    ranks: dict[str | int, list[Floats]] = {}
-    for place in np.flatnonzero(p_values <= level):
-        names = labels[pairs[place, 0]], labels[pairs[place, 1]]
-        described = [columns[name] for name in names]
-        if names in found or any(column.kind in (CATEGORY, TIME, FREE, VECTOR) for column, _ in described):
-            continue
-        for name, (_, where) in zip(names, described, strict=True):
-            if name not in ranks:
-                ranks[name] = [rank_values(X.numbers[:, where.start]) for X in samples.tables]
-        if any(np.ptp(each) == 0 for name in names for each in ranks[name]):
-            continue
-        first, second = (
-            float(np.corrcoef(*sides)[0, 1]) for sides in zip(*(ranks[name] for name in names), strict=True)
-        )
-        if abs(first - second) < _LEAST_CHANGE:
-            continue
-        angles = np.arctanh(np.clip([first, second], -_PERFECT, _PERFECT))
-        p_value = max(2 * len(pairs) * float(ndtr(-abs(angles[0] - angles[1]) / error)), float(p_values[place]))
-        if p_value <= level:
-            found[names] = Relation(names, first, second, p_value)
-    return sorted(found.values(), key=lambda each: (each.p_value, -abs(each.first - each.second)))
 
 
 class Described(NamedTuple):

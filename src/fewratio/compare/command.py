@@ -245,7 +245,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if len(result.words) > _WORDS:
         yield f"            and {len(result.words) - _WORDS} more; --json gives all"
     for relation in result.relations[:_RELATIONS]:
-        yield f"together    {relation.text}"
+        yield f"together    {relation.write(result.names)}"
     if len(result.relations) > _RELATIONS:
         from fewratio.core.wording import write_count
 

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies, warn_of_names
 from fewratio.compare.columns import (
     ColumnDifference,
-    Relation,
     WordDifference,
     describe_columns,
-    describe_relations,
     describe_words,
     warn_of_codes,
     warn_of_spellings,
 )
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit, measure_parts
 from fewratio.compare.regions import Region, bin_columns, find_regions
+from fewratio.compare.relations import Relation, describe_relations
 from fewratio.compare.verdict import rate_divergence, write_verdict
 from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order

@@ -9,21 +9,26 @@ import numpy as np
 
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import grouped_bars, marked_histogram, signed_bars
-from fewratio.charts.points import limit_chart
+from fewratio.charts.points import limit_chart, small_scatter
+from fewratio.charts.style import FIRST, SECOND
 from fewratio.compare.blocks import describe_pairs
 from fewratio.compare.columns import WORDS_NAMED, explain_effects, explain_parts
 from fewratio.compare.regions import explain_regions
 from fewratio.compare.verdict import write_source
+from fewratio.core.draws import draw_rows
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
 from fewratio.core.wording import write_count, write_list, write_share
+from fewratio.data.column_kinds import NUMBER
 from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
-from fewratio.report.distributions import Distribution, by_column, counts_around, shares_chart
+from fewratio.report.distributions import Distribution, by_column, counts_around, round_values, shares_chart
 from fewratio.testing import LEVEL
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
+# Most points of a small chart.
+_POINTS = 300
 # Most rows in the table of columns, and how many of them to draw.
 _MOST_COLUMNS, _DRAWN = 600, 10
 
@@ -51,6 +56,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
             page.Section("How far apart", _how_far(result)),
             page.Section("Columns", _columns(result, shown, distributions)),
             *([page.Section("Words", [_words(result)])] if result.words else []),
+            *([page.Section("Relations", _relations(result))] if result.relations else []),
             *([page.Section("Regions", _regions(result))] if result.regions else []),
             page.Section("Rows", _rows(result)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
@@ -72,7 +78,7 @@ def _answer(result: Any) -> str:
     told = strongest if named else together
     told += f" {source}" if (source := write_source(result)) else ""
     told += f" {result.words[0].write(result.names)}." if result.words else ""
-    told += f" {result.relations[0].text}." if result.relations else ""
+    told += f" {result.relations[0].write(result.names)}." if result.relations else ""
     told += f" {result.regions[0].write(result.names)}." if result.regions and not result.non_overlapping else ""
     return f"{result.verdict}{_apart(result)}{told}{rest}"
 
@@ -196,11 +202,9 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
         + "".join(f" {said[0].upper()}{said[1:]}." for said in explain_parts(shown, joint))
     )
-    relations = [page.Text(f"{each.text}.") for each in result.relations[:_NAMED]]
     return [
         _effects(result),
         page.Table("Columns, the strongest first", headings, table, True, note),
-        *relations,
         page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]]),
     ]
 
@@ -220,6 +224,52 @@ def _words(result: Any) -> page.Block:
     return page.Table("Words that differ, the strongest first", headings, table, len(table) > 20, note)
 
 
+def _relations(result: Any) -> list[page.Block]:
+    """Draw the two columns of a relation side by side, or show what categories have to do with it."""
+    blocks: list[page.Block] = []
+    for each in result.relations[:_NAMED]:
+        blocks.append(page.Text(f"{each.write(result.names)}."))
+        if each.inside is None:
+            kinds = {result.samples.columns[label][0].kind for label in each.columns}
+            blocks.extend([page.Charts(_scatters(result, each))] if kinds <= {NUMBER} else [])
+        else:
+            table = [[f"where {each.where}", *each.inside], ["elsewhere", *each.elsewhere]]
+            blocks.append(page.Table(f"{each.what[0].upper()}{each.what[1:]}", ["rows", *result.names], table))
+    left = len(result.relations) - _NAMED
+    more = f"{write_count(left, 'more pair')} of columns changed; `result.relations` has all. " if left > 0 else ""
+    return [*blocks, page.Text(f"{more}The p-values are adjusted for all pairs of columns.")]
+
+
+def _scatters(result: Any, relation: Any) -> list[Chart]:
+    """Draw two columns of numbers against each other in either sample, on the same axes."""
+    columns = [result.samples.columns[label] for label in relation.columns]
+    drawn = []
+    for table in result.samples.tables:
+        known = np.ones(table.n_rows, dtype=np.bool_)
+        for column, place in columns:
+            known &= (table.numbers[:, place.stop - 1] == 0) if column.marks_missing else True
+        rows = np.flatnonzero(known)
+        rows = rows[draw_rows(table.numbers[rows], _POINTS, np.random.default_rng(0))]
+        drawn.append({axis: table.numbers[rows, place.start] for axis, (_, place) in zip("xy", columns, strict=True)})
+    domains = {
+        axis: [min(float(each[axis].min()) for each in drawn), max(float(each[axis].max()) for each in drawn)]
+        for axis in "xy"
+    }
+    titles = cut(str(relation.columns[0])), cut(str(relation.columns[1]))
+    return [
+        small_scatter(
+            {axis: round_values(each) for axis, each in points.items()},
+            titles,
+            domains,
+            colour,
+            f"{cut(name)}: rank correlation {correlation:.2f}",
+        )
+        for name, points, colour, correlation in zip(
+            result.names, drawn, (FIRST, SECOND), (relation.first, relation.second), strict=True
+        )
+    ]
+
+
 def _regions(result: Any) -> list[page.Block]:
     a, b = result.names
     labels = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)]
@@ -230,7 +280,7 @@ def _regions(result: Any) -> list[page.Block]:
             f"{place}. {each.rule}",
             *(page.Number(share, write_share(share)) for share in (each.first, each.second)),
             page.Number(min(each.ratio, 1e9), f"{each.ratio:.3g}"),
-            f"{each.ratio_low:.2g} to {each.ratio_high:.2g}",
+            f"{float(f'{each.ratio_low:.2g}'):g} to {float(f'{each.ratio_high:.2g}'):g}",
             page.Number(each.p_value, f"{each.p_value:.2g}"),
         ]
         for place, each in enumerate(result.regions, 1)

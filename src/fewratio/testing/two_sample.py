@@ -76,9 +76,9 @@ class TwoSampleTest:
     column_p_values : ndarray of shape (n_columns,)
         The share of permutations in which any column differs as much as this one does: adjusted for all columns.
     pairs : int ndarray of shape (n_pairs, 2)
-        The numbers of the columns whose products were compared.
+        The numbers of the features whose products were compared.
     pair_p_values : ndarray of shape (n_pairs,)
-        The share of permutations in which any product differs as much as the product of these columns.
+        The share of permutations in which any product differs as much as the product of these features.
     term_p_values : ndarray of shape (n_terms,)
         Of all words and phrases of all columns of text, one column after the other: the share of permutations in which
         any of them differs as much.
@@ -620,7 +620,7 @@ class Statistics:
     products : ndarray of shape (n_units, n_pairs)
         Sums of the products of two features' clipped normal scores, standardised.
     pairs : int ndarray of shape (n_pairs, 2)
-        The columns of these two features.
+        The numbers of these two features.
     levels : sparse array of shape (n_levels, n_units)
         How often each category of a column occurs.
     level_starts, level_columns : int ndarray
@@ -877,7 +877,7 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: Units) -> tup
     -------
     sums : ndarray of shape (n_pairs, n_units)
     pairs : int ndarray of shape (n_pairs, 2)
-        The columns of each pair.
+        The numbers of the features.
     """
     d, n = scores.shape
     column = np.repeat(np.arange(len(columns)), [place.stop - place.start for place in columns])
@@ -901,7 +901,7 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: Units) -> tup
             sums[block] = units.sum_rows(scores[first[block]] * scores[second[block]])
     sums -= means[:, None] * units.sizes
     sums /= np.sqrt(np.where(variances > ROUNDING**2, variances, np.inf))[:, None]
-    return sums, column[np.stack([first, second], axis=1)]
+    return sums, np.stack([first, second], axis=1)
 
 
 def _count_levels(
