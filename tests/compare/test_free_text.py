@@ -180,7 +180,9 @@ def test_models_and_all_pairs_use_text_and_vectors():
 def test_monitors_watch_text_and_vectors():
     monitor = DriftMonitor(pd.DataFrame(table(200, 0, 2)), random_state=0)
     assert not monitor.update(pd.DataFrame(table(100, 0, 3))).alarm
-    assert monitor.update(pd.DataFrame(table(100, 1, 4))).alarm
+    changed = monitor.update(pd.DataFrame(table(100, 1, 4)))
+    assert changed.alarm
+    assert {each.column: each.change.rsplit(" ", 1)[0] for each in changed.columns}["photo"].startswith("direction ")
 
 
 class Picture:

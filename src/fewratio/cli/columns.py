@@ -25,7 +25,7 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
     Example: fewratio columns before.csv after.csv
     """
     raws = _read(request, tables)
-    from fewratio.core.wording import write_count
+    from fewratio.core.wording import write_cell, write_count
     from fewratio.data.columns import DROPPED, NOT_IN_ALL, Column, ColumnRules, decide_column
     from fewratio.data.pairs import find_shared_names
 
@@ -44,7 +44,7 @@ def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
             column = Column(label, left_out=DROPPED if is_unused else NOT_IN_ALL)
         holder = next(raw for raw in raws if label in raw.places)
         cells = [cell for cell in next(holder.pieces(20 * _EXAMPLES)).cells(label) if cell is not None]
-        examples = [f"{cell:.6g}" if isinstance(cell, float) else str(cell)[:40] for cell in cells]
+        examples = [write_cell(cell, 6)[:40] for cell in cells]
         decided.append(column)
         told = {"name": label, "is_shared": is_shared, "is_refused": is_refused}
         found.append(told | {"examples": list(dict.fromkeys(examples))[:_EXAMPLES]})

@@ -369,9 +369,9 @@ def identify_rows(table: "Table", start: int = 0) -> dict[str, Any]:
 
 def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """Return the rows of a table as lines, each column as wide as its longest cell; cut long ones in wide tables."""
-    from fewratio.core.wording import shorten
+    from fewratio.core.wording import shorten, write_cell
 
-    cells = [[f"{value:.5g}" if isinstance(value, float) else str(value) for value in row] for row in rows]
+    cells = [list(map(write_cell, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if sum(widths) + 2 * len(widths) > _WIDTH:
         limits = range(max(widths), _LEAST_WIDTH, -1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from decimal import ROUND_DOWN, Context
-from typing import SupportsInt
+from typing import Any, SupportsInt
 
 _LISTED = 5
 
@@ -99,7 +99,20 @@ def write_share(share: float) -> str:
 
     Examples
     --------
-    >>> write_share(0.182), write_share(0.0042), write_share(0)
+    >>> write_share(0.182), write_share(0.0042), write_share(0.0)
     ('18 %', '0.4 %', '0 %')
     """
     return f"{share * 100:.{int(0 < share < 0.01)}f} %"
+
+
+def write_cell(value: Any, digits: int = 5) -> str:
+    """Write a value of a table; of a vector only the first numbers.
+
+    Examples
+    --------
+    >>> write_cell(2 / 3), write_cell("lamp"), write_cell([2 / 3, 1, 0.25, 7])
+    ('0.66667', 'lamp', '[0.667, 1, 0.25, ...]')
+    """
+    if isinstance(value, list) and all(isinstance(each, float | int) for each in value):
+        return f"[{', '.join([*(f'{each:.3g}' for each in value[:3]), *(['...'] if len(value) > 3 else [])])}]"
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

@@ -331,7 +331,8 @@ class DriftMonitor(Stored):
         """Return the column of a score, and how it changed."""
         feature = self._features[self._find_feature(place)]
         if feature.kind == "value" or self._groups is not None:
-            return feature.column, self._bets.describe(place)
+            number = feature.text if feature.kind == "value" else ""
+            return feature.column, f"{number} {self._bets.describe(place)}".strip()
         is_higher = place >= len(self._edges) or self._bets.is_higher(place)
         said = self._new.describe(feature.column, self._n_rows) if feature.kind == "new" and is_higher else ""
         return feature.column, said or f"{feature.text} {'more' if is_higher else 'less'} often"

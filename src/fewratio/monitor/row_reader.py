@@ -86,7 +86,9 @@ def list_features(encoding: Encoding) -> list[Feature]:
         elif column.kind == BOOLEAN:
             found = [("category", "true")]
         else:
-            found = [("value", "")] * (len(column.feature_names) - 1)
+            # Of free text and vectors: which of their numbers.
+            texts = [name.removeprefix(f"{column.name} (").rstrip(")") for name in column.feature_names[:-1]]
+            found = [("value", text if column.directions else "") for text in texts]
         features += [Feature(column.name, *each, missing) for each in (*found, ("missing", "missing"))]
     return features
 

@@ -10,6 +10,7 @@ from fewratio.charts.points import map_chart
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
+from fewratio.core.wording import write_cell
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.table import Table
 from fewratio.report import page
@@ -39,7 +40,7 @@ def _cell(value: Any) -> Any:
         return "–"
     if isinstance(value, float | int) and not isinstance(value, bool):
         return page.Number(value, f"{value:.6g}" if isinstance(value, float) else str(value))
-    text = " ".join(str(value).split())
+    text = " ".join(write_cell(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
