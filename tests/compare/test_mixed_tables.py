@@ -477,3 +477,13 @@ def test_a_rare_category_that_differs_is_named():
     (carrier,) = compare_datasets(*tables, random_state=0).columns
     assert {carrier.first, carrier.second} in ({"F9 1%", "F9 0%"}, {"AS 0%", "AS 1%"})
     assert abs(carrier.effect) == pytest.approx(2 * np.arcsin(np.sqrt(12 / 1512)))
+
+
+def test_what_is_left_without_a_separating_column_is_one_number():
+    rng = np.random.default_rng(0)
+    first, second = (
+        pd.DataFrame({"smoker": answer, "bill": rng.normal(shift, 1, 60)}) for answer, shift in (("no", 0), ("yes", 1))
+    )
+    result = compare_datasets(first, second, n_permutations=19)
+    column = next(each for each in result.columns if each.column == "smoker")
+    assert column.without == result.without_non_overlapping.divergence

@@ -284,6 +284,12 @@ class ComparisonResult(Reported):
     def columns(self) -> list[ColumnDifference]:
         """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
         found, parts = self._described_columns, self._parts[1]
+        if parts and len(self.non_overlapping) == 1 and (rest := self.without_non_overlapping) is not None:
+            # One number for what is left without a column.
+            place = [each.column for each in found].index(self.non_overlapping[0].column)
+            parts = [
+                (alone, rest.divergence if number == place else left) for number, (alone, left) in enumerate(parts)
+            ]
         return [
             *(each._replace(alone=alone, without=rest) for each, (alone, rest) in zip(found, parts, strict=False)),
             *found[len(parts) :],
