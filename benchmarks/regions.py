@@ -10,7 +10,8 @@ python benchmarks/regions.py groups --draws 1000 >> results/benchmarks/regions.j
 
 ``planted``: ten uniform columns, 600 rows per table. A square of the first two holds 5 % of one table and 20 % of the
 other; where it is changes with each draw. The first region is right if its intersection with the square is at
-least 0.7 of their union, counted in rows. ``null``: tables with ties, categories and gaps. ``relations``: 40 and 60
+least 0.7 of their union, counted in rows; ``interval_holds`` is how often the interval of its ratio has the true one,
+that of many more rows. ``null``: tables with ties, categories and gaps. ``relations``: 40 and 60
 rows with ties, categories and gaps, whose columns are related in the same way in both tables; ``named`` is the share of
 draws with a relation. In the second record means and shares differ. ``cost``: processor seconds of the comparison, and
 of `result.regions` after it, where three columns differ in mean or spread, so that there are several regions.
@@ -37,6 +38,8 @@ from fewratio.testing import LEVEL, two_sample_test
 from fewratio_bench.records import circumstances
 
 SIDE = 0.05**0.5
+# Rows that show the true shares of a region.
+MANY = 20_000
 SIZES = (2_000, 30), (50_000, 30), (2_000, 500)
 
 
@@ -55,10 +58,19 @@ def is_inside(X: Any, low: Any) -> Any:
     return ((X[:, :2] >= low) & (X[:, :2] < low + SIDE)).all(1)
 
 
+def holds(region: Any, X: Any) -> Any:
+    """Whether rows are in a region of numbers."""
+    is_in = np.ones(len(X), dtype=bool)
+    for each in region.conditions:
+        values = X[:, each.column]
+        is_in &= (each.low is None or values > each.low) & (each.high is None or values <= each.high)
+    return is_in
+
+
 def measure_planted(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Count draws in which the first region is the square."""
     rng = np.random.default_rng(args.seed)
-    overlaps, n_first, n_named = [], 0, []
+    overlaps, n_first, n_named, held = [], 0, [], []
     for _ in range(args.draws):
         low = rng.uniform(0, 1 - SIDE, 2)
         tables = [plant(rng, low, share) for share in (0.2, 0.05)]
@@ -72,12 +84,16 @@ def measure_planted(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 counts += (found & truth).sum(), (found | truth).sum()
             overlap = counts[0] / counts[1]
             n_first += {each.column for each in result.regions[0].conditions} == {0, 1}
+            region = result.regions[0]
+            shares = [holds(region, plant(rng, low, share, MANY)).mean() for share in (0.2, 0.05)]
+            held.append(region.ratio_low <= shares[0] / shares[1] <= region.ratio_high)
         overlaps.append(overlap)
     yield {
         "what": "planted",
         "draws": args.draws,
         "right": float((np.array(overlaps) >= 0.7).mean()),
         "right_columns": n_first / args.draws,
+        "interval_holds": float(np.mean(held)),
         "mean_overlap": round(float(np.mean(overlaps)), 3),
         "regions_per_draw": float(np.mean(n_named)),
     }

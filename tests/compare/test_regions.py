@@ -182,3 +182,14 @@ def test_ranges_have_round_figures(column: Column, values: Any, text: str) -> No
     rows = np.column_stack([np.sin(angles), np.cos(angles)]) if column.kind == TIME else values[:, None]
     binned = BinnedColumn.of(column.name, column, slice(0, rows.shape[1]), rows, 4)
     assert binned.describe(np.array([False, True, True, False]), rows).text == text
+
+
+def test_the_map_of_rows_can_highlight_a_region(planted: Any) -> None:
+    result = planted[2]
+    charts = [block for section in result._report().sections for block in section.blocks if hasattr(block, "spec")]
+    chart = next(each for each in charts if "params" in each.spec)
+    option = chart.spec["params"][0]["bind"]["options"][1]
+    assert option == f"1. {result.regions[0].rule}"
+    is_inside = np.array(chart.data["region"]) == option
+    counts = [int(is_inside[np.array(chart.data["sample"]) == name].sum()) for name in result.names]
+    assert counts == [len(rows) for rows in result.rows(result.regions[0])]

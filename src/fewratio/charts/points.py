@@ -17,6 +17,9 @@ from fewratio.charts.chart import (
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
 from fewratio.core.wording import write_limit
 
+# What is highlighted on a map if no region is.
+_ALL_ROWS = "all rows"
+
 
 def limit_chart(value: float, at_least: float, largest: float, what: str) -> Chart:
     """Draw a number on the range it can have, and a bar from its lower limit on."""
@@ -33,14 +36,19 @@ def limit_chart(value: float, at_least: float, largest: float, what: str) -> Cha
 
 
 def map_chart(
-    points: Data, axes: tuple[str, str], names: Sequence[str], values: Mapping[str, str], largest: float
+    points: Data,
+    axes: tuple[str, str],
+    names: Sequence[str],
+    values: Mapping[str, str],
+    largest: float,
+    regions: Sequence[str] = (),
 ) -> Chart:
     """Draw rows as points: where they are, of which sample, coloured by the ratio.
 
     Parameters
     ----------
     points : mapping
-        Columns x, y, ratio, sample, name, and those of `values`.
+        Columns x, y, ratio, sample, name, and those of `values`; with `regions` also the region of each.
     axes : (str, str)
         Titles of x and y.
     names : sequence of str
@@ -49,6 +57,8 @@ def map_chart(
         More columns to show for a point, and their titles.
     largest : float
         The ratio of the strongest colour.
+    regions : sequence of str
+        Regions to choose from: the rows of the chosen one are highlighted.
     """
     scale = {"domain": [0, 1, largest], "range": [SECOND, "#b8bcc4", FIRST], "clamp": True}
     further = [name(field, title) for field, title in values.items()]
@@ -61,11 +71,17 @@ def map_chart(
     }
     # A thin edge keeps points apart, and points of the middle colour visible.
     mark = {"type": "point", "filled": True, "size": 55, "opacity": 0.85, "stroke": CURRENT, "strokeWidth": 0.4}
+    parameters = {}
+    if regions:
+        options = {"input": "select", "name": "Highlight ", "options": [_ALL_ROWS, *regions]}
+        parameters["params"] = [{"name": "region", "value": _ALL_ROWS, "bind": options}]
+        is_chosen = f"region === '{_ALL_ROWS}' || datum.region === region"
+        encoding["opacity"] = {"condition": {"test": is_chosen, "value": 0.85}, "value": 0.07}
     description = (
         f"Map of {len(points['x'])} rows of {' and '.join(names)}; similar rows are near each other. The tables "
         "of rows have the same ratios."
     )
-    return Chart(chart_spec(440, mark=mark, encoding=encoding), points, description)
+    return Chart(chart_spec(440, mark=mark, encoding=encoding, **parameters), points, description)
 
 
 def small_scatter(points: Data, axes: tuple[str, str], domains: Data, colour: str, text: str) -> Chart:

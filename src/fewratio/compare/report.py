@@ -305,7 +305,14 @@ def _rows(result: Any) -> list[page.Block]:
         f"The ratio compares how likely a row is in {a} and in {b}: above 1 it is more typical of {a}, below 1 of {b}, "
         "near 1 of both."
     )
-    points = rows.row_map(result.names, tables, raws, ratios, labels, _largest_ratio(result))
+    regions, region_of = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)], []
+    for table, of_table in zip(tables, zip(*map(result.rows, result.regions), strict=True), strict=bool(regions)):
+        region_of.append(np.full(table.n_rows, -1))
+        for number, inside in enumerate(of_table):
+            region_of[-1][inside] = number
+    points = rows.row_map(
+        result.names, tables, raws, ratios, labels, _largest_ratio(result), regions=regions, region_of=region_of
+    )
     blocks: list[page.Block] = [page.Text(about), _ratios(result), points]
     for name, table, raw, order, each in zip(
         result.names, tables, raws, (result.rows_a, result.rows_b), ratios, strict=True

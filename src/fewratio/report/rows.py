@@ -89,6 +89,8 @@ def row_map(
     labels: Sequence[str],
     largest: float,
     n_rows: int | None = None,
+    regions: Sequence[str] = (),
+    region_of: Sequence[Numbers] = (),
 ) -> Chart:
     """Draw rows of samples along the two directions in which they vary most; if there are many, draw some of them.
 
@@ -102,6 +104,10 @@ def row_map(
         The ratio of the strongest colour.
     n_rows : int, optional
         How many rows there are, if these are not all.
+    regions : sequence of str
+        Regions to choose from, to highlight their rows.
+    region_of : sequence of int ndarray
+        For each sample, the number of each row's region; -1 for none.
     """
     rng = np.random.default_rng(0)
     chosen = [np.sort(draw_rows(table.numbers, _POINTS, rng)) for table in tables]
@@ -123,13 +129,17 @@ def row_map(
         field: [getattr(cell, "text", cell) for each in values for cell in each[label]]
         for field, label in fields.items()
     }
-    chart = map_chart(points, axes, names, fields, largest)
+    if regions:
+        numbers = np.concatenate([each[rows] for each, rows in zip(region_of, chosen, strict=True)])
+        points["region"] = [regions[number] if number >= 0 else "" for number in numbers.tolist()]
+    chart = map_chart(points, axes, names, fields, largest, regions)
     drawn, n_rows = len(X), n_rows or sum(table.n_rows for table in tables)
     which = f"{drawn} of {n_rows} rows, drawn at random" if drawn < n_rows else f"all {n_rows} rows"
     caption = (
         f"Map of {which}: similar rows are near each other. Colour: the ratio; shape: the sample. Point at a "
         "row to see its values."
     )
+    caption += " Choose a region below the map to highlight its rows." * bool(regions)
     return Chart(chart.spec, chart.data, chart.description, caption)
 
 
