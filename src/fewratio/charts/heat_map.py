@@ -66,7 +66,9 @@ def heat_map(
         # In a picture of several charts, which is wide enough, the width is 0.
         room = {"expr": f"width == 0 || width > {_NUMBER_WIDTH * n_columns} ? 1 : 0"}
         layers.append(layer("text", {"text": text, "color": ink}, fontSize=10, opacity=room))
-    height = min(640, 22 * n_rows + 150) if n_rows <= _N_NAMES else 560
+    # Few rows are higher, and names of columns, which are turned, need room below.
+    below = 90 + min(170, 7 * max(map(len, names[1])))
+    height = min(640, max(22 * n_rows, 120) + below) if n_rows <= _N_NAMES else 560
     return Chart(chart_spec(height, transform=lookups, encoding=encoding, layer=layers), data, description)
 
 

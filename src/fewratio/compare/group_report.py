@@ -27,7 +27,6 @@ def report_groups(result: Any, command: str | None) -> page.Report:
         The command that makes the report; by default a call in Python.
     """
     facts = {
-        "Groups": f"{len(result.groups)}, by {result.by}",
         "Rows": ", ".join(f"{group.n_rows} of {group.name}" for group in result.groups),
         "Pairs": result.count_pairs(),
     }

@@ -94,7 +94,7 @@ class Report:
     ----------
     title : str
     answer : str
-        One sentence, or two.
+        A few sentences. The first is the headline.
     facts : mapping of str to str
         What the answer is based on.
     sections : sequence of Section
@@ -107,6 +107,12 @@ class Report:
     facts: Mapping[str, str]
     sections: Sequence[Section]
     notes: Sequence[str] = ()
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """The first sentence of the answer, and the others."""
+        first, end, others = self.answer.partition(". ")
+        return first + end.strip(), others
 
 
 def render(report: Report) -> str:
