@@ -43,6 +43,14 @@ MANY = 20_000
 SIZES = (2_000, 30), (50_000, 30), (2_000, 500)
 
 
+def leave_out_model() -> None:
+    """Make no model in comparisons: it is slow, and no p-value or region depends on it."""
+    nothing: Any = {"divergence": 0.0, "at_least": 0.0, "is_held_out": True, "variant": 0}
+    patch(
+        "fewratio.compare.comparison.cross_fit", lambda _, rows, *__: CrossFit(ratios=np.ones(len(rows)), **nothing)
+    ).start()
+
+
 def plant(rng: np.random.Generator, low: Any, share: float, n: int = 600) -> Any:
     """Draw a table of which a share of the rows is in a square."""
     X = rng.uniform(size=(n, 10))
@@ -185,11 +193,6 @@ def measure_groups(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Count draws in which groups differ though nothing does."""
     rng = np.random.default_rng(args.seed)
     sizes, found = (8, 15, 30), []
-    # Divergences are slow, and no p-value depends on them.
-    nothing: Any = {"divergence": 0.0, "at_least": 0.0, "is_held_out": True, "variant": 0}
-    patch(
-        "fewratio.compare.comparison.cross_fit", lambda _, rows, *__: CrossFit(ratios=np.ones(len(rows)), **nothing)
-    ).start()
     for _ in range(args.draws):
         table = draw_mixed(rng, sum(sizes)).assign(group=rng.permutation(np.repeat(list("abc"), sizes)))
         result = compare_datasets(table, by="group", n_permutations=99, random_state=int(rng.integers(2**31)))
@@ -223,6 +226,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    if args.what != "cost":
+        leave_out_model()
     for record in MEASURES[args.what](args):
         print(json.dumps({**record, "seed": args.seed, **circumstances()}), flush=True)
 
