@@ -6,7 +6,8 @@ python benchmarks/regions.py planted --draws 100 >> results/benchmarks/regions.j
 python benchmarks/regions.py null --draws 400 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py relations --draws 1000 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py cost >> results/benchmarks/regions.jsonl
-python benchmarks/regions.py groups --draws 1000 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py groups --draws 400 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py groups --draws 500 --seed 1 >> results/benchmarks/regions.jsonl
 
 ``planted``: ten uniform columns, 600 rows per table. A square of the first two holds 5 % of one table and 20 % of the
 other; where it is changes with each draw. The first region is right if its intersection with the square is at
