@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.signal import lfilter
 
@@ -149,3 +150,19 @@ def test_a_step_is_found_where_the_spread_has_a_season(row):
     found = detect_changes(series)
     assert np.abs(found.points - row).max() <= 5
     assert [each["kind"] for each in found.changes] == ["level"]
+
+
+@pytest.mark.parametrize("n_categories", [2, 3])
+def test_a_category_that_becomes_more_frequent_is_a_change(n_categories):
+    rng = np.random.default_rng(5)
+    shares = [0.7, 0.2, 0.1] if n_categories == 3 else [0.8, 0.2]
+    names = list("abc"[:n_categories])
+    colours = np.concatenate([rng.choice(names, 100, p=shares), rng.choice(names, 100, p=shares[::-1])])
+    (point,) = detect_changes(pd.DataFrame({"colour": colours})).points
+    assert abs(point - 100) <= 5
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_chance_changes_no_share(share):
+    for seed in range(4):
+        assert not len(detect_changes((np.random.default_rng(seed).random(200) < share).astype(float)).points)

@@ -112,7 +112,7 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         if filled := [column.name for column in result.encoding.used if column.marks_missing]:
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
-        yield f"changes  means of up to {result.n_near} rows before -> after; deviations of whole segments"
+        yield f"changes  means of up to {result.n_near} rows before -> after; deviations about level and season"
     for change in result.changes:
         moment = "" if change["name"] is None else f" ({change['name']})"
         p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"

@@ -15,6 +15,8 @@ MOST_CHANGES = 0.5
 _RUNNING = 7
 # A value with a larger share of the rows has its own probability.
 _ATOM = 0.25
+# A column of two values of which one has a larger share than this hardly shows where it changes.
+_RARE = 0.95
 # Rows on either side of a split that is tried.
 _LEAST_SPLIT = 5
 
@@ -151,7 +153,8 @@ def rounding_variance(series: Floats) -> Floats:
 
     A column of few values is often constant for some rows, which must not count as rows without variance. It is the
     variance of a choice between two neighbouring values. If one value is most frequent, such as no rain, a run of n of
-    them gains no more likelihood than its probability allows: the share of that value to the power of n. A column that
+    them gains no more likelihood than its probability allows: the share of that value to the power of n. The same holds
+    for columns of two values, of which every share is the choice between neighbours. A column that
     stays at each value for long has a quarter of the variance of one move in all rows: each of its steps is a change.
     """
     least = []
@@ -161,6 +164,8 @@ def rounding_variance(series: Floats) -> Floats:
         share = counts.max() / len(column)
         if is_staircase(column):
             least.append(gap**2 / (4 * len(column)))
+        elif len(values) == 2 and share <= _RARE:
+            least.append(share**2 * column.var())
         else:
             least.append(max(gap**2 / 4, share**2 * column.var() if share > _ATOM else 0.0))
     return np.array(least)
