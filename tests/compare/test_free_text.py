@@ -212,6 +212,10 @@ def test_an_encoder_makes_vectors_of_anything():
     pooled = pd.concat(frames).assign(side=["a"] * 71 + ["b"] * 71)
     by = compare_datasets(pooled, by="side", encoder={"picture": encode}, n_permutations=19)
     assert by.statistic == found.statistic
+    groups = compare_datasets(
+        pooled.assign(side=["a", "b", "c"] * 47 + ["a"]), by="side", encoder={"picture": encode}, n_permutations=19
+    )
+    assert groups.settings["encoder"] == {"picture": encode}
     as_dict = [{"picture": list(frame["picture"]), "x": list(frame["x"])} for frame in frames]
     assert compare_datasets(*as_dict, encoder={"picture": encode}, n_permutations=19).statistic == found.statistic
 

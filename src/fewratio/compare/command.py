@@ -350,7 +350,7 @@ def _write_group_columns(result: "GroupComparisonResult") -> "Iterator[str]":
     yield f"differ in   (effect of the group that differs most from the rest: Cohen's d, h of shares{adjusted})"
     is_narrow = len(result.names) <= _SIDE_BY_SIDE
     shown = result.names if is_narrow else ["its values"]
-    cells = [("", *shown, "most unlike", "effect", *(("p",) * tested))]
+    cells = [("", *shown, "most different", "effect", *(("p",) * tested))]
     for each in named[: frame.SHOWN]:
         values = each.values if is_narrow else [each.values[result.names.index(each.group)]]
         test = (f"{each.p_value:.3g}",) * tested
@@ -361,7 +361,7 @@ def _write_group_columns(result: "GroupComparisonResult") -> "Iterator[str]":
 
 
 def _write_size(divergence: float | None) -> str:
-    return "one row" if divergence is None else f"{divergence:.2g}"
+    return "too few rows" if divergence is None else f"{divergence:.2g}"
 
 
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:

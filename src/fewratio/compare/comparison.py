@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast, overload
 
@@ -598,7 +598,7 @@ def compare_datasets(
     if by is not None and len(groups) > 2:
         from fewratio.compare.groups import compare_groups
 
-        return compare_groups(
+        found = compare_groups(
             compare_datasets,
             by,
             groups,
@@ -610,6 +610,7 @@ def compare_datasets(
             progress=progress,
             columns=columns,
         )
+        return found if encoder is None else replace(found, settings=found.settings | {"encoder": encoder})
     settings = {"estimator": estimator, "n_permutations": n_permutations, "by": by, "blocks": blocks}
     settings |= {} if encoder is None else {"encoder": encoder}
     settings |= {"paired": paired, "random_state": random_state, **columns}

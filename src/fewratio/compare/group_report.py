@@ -118,7 +118,7 @@ def _columns(result: Any) -> list[page.Block]:
     is_tested = result.p_value is not None
     has_gaps = any(any(each.missing) for each in result.columns)
     test, gaps = ["p"] * is_tested, ["missing"] * has_gaps
-    headings = ["column", *test, "most unlike", "effect", *result.names, *gaps, "kind"]
+    headings = ["column", *test, "most different", "effect", *result.names, *gaps, "kind"]
     table = []
     for each in result.columns[:_MOST_COLUMNS]:
         missing = " / ".join(f"{share:.0%}" for share in each.missing) if any(each.missing) else ""
@@ -127,8 +127,8 @@ def _columns(result: Any) -> list[page.Block]:
         table.append([str(each.column), *found, each.group, effect, *each.values, *([missing] * has_gaps), each.kind])
     left = len(result.columns) - len(table)
     note = (
-        "Means with standard deviations, or the share of the category that differs most. Most unlike: the group that "
-        "differs most from the rest. Effect: of that group against the rest, Cohen's d of means, h of shares."
+        "Means with standard deviations, or the share of the category that differs most. Most different: the group "
+        "that differs most from the rest. Effect: of that group against the rest, Cohen's d of means, h of shares."
         + " p: adjusted for all columns and groups." * is_tested
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
     )
@@ -147,7 +147,9 @@ def _distributions(result: Any) -> list[Chart]:
 
 
 def _divergence(found: Any) -> page.Number:
-    return page.Number(found.divergence or 0.0, "one row" if found.divergence is None else f"{found.divergence:.2g}")
+    return page.Number(
+        found.divergence or 0.0, "too few rows" if found.divergence is None else f"{found.divergence:.2g}"
+    )
 
 
 def _least(group: Any) -> page.Number:

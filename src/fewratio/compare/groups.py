@@ -51,7 +51,8 @@ class GroupDifference(NamedTuple):
     divergence, at_least : float or None
         As in `ComparisonResult`; None for a single row, of which none can be held out.
     p_value : float or None
-        The chance that any group differs as much if none does: adjusted for all groups. None if there was no test.
+        The chance that some group differs this much if none truly does, adjusted for all groups. None if there was no
+        test.
     """
 
     name: str
@@ -343,8 +344,8 @@ def compare_groups(
         )
     if blocks is not None and not isinstance(blocks, str):
         raise ParameterError(
-            f"blocks are labels, but column {by!r} makes {len(groups)} groups; expected the name of a column. Put the "
-            "labels into the table."
+            f"blocks is an array of labels, but column {by!r} makes {len(groups)} groups; expected the name of a column. "
+            "Put the labels into the table."
         )
     # Enough that one pair can differ after the adjustment.
     n_pairs = len(groups) * (len(groups) - 1) // 2

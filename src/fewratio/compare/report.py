@@ -62,6 +62,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
+        headline=result.verdict,
     )
 
 

@@ -149,7 +149,7 @@ class ColumnValues(NamedTuple):
         gaps = np.isnan(numbers) if kind == VECTOR and numbers.ndim > 1 else np.zeros((1, 1), dtype=np.bool_)
         if (partly := gaps.any(1) & ~gaps.all(1)).any():
             found = f"{self.name} has a vector with missing numbers at row {int(partly.argmax())} (counting from 0)"
-            raise InputError(f"{found}; a vector must be whole, or missing. Fill it, empty it, or drop the column.")
+            raise InputError(f"{found}; expected all numbers or none. Fill or empty the vector, or drop the column.")
         infinite = np.isinf(numbers)
         if infinite.any():
             n_infinite, row = write_count(int(infinite.sum()), "infinite value"), int(np.nonzero(infinite)[0][0])

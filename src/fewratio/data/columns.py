@@ -290,7 +290,7 @@ class Column:
         n_found, n_needed = values.numbers.shape[1], len(self.directions[0]) - 1
         if n_found != n_needed:
             found = f"{values.name} has vectors of {n_found} numbers, but those before had {n_needed}"
-            raise InputError(f"{found}; all must have equally many. Make them with one model, or drop the column.")
+            raise InputError(f"{found}; all must have the same length. Make them with one model, or drop the column.")
 
     def decode(self, features: NDArray[Any]) -> NDArray[Any]:
         """Return what a column of any kind but categories holds in the encoded rows in which it holds something.
@@ -437,7 +437,7 @@ def learn_directions(kind: str, found: Sequence[ColumnValues]) -> Directions:
     if len(lengths) > 1:
         parts = " but ".join(f"vectors of {n} numbers in {table}" for n, table in lengths.items())
         advice = "Make them with one model, or drop the column."
-        raise CollectionError(f"column {held[0].label!r} holds {parts}; all must have equally many. {advice}")
+        raise CollectionError(f"column {held[0].label!r} holds {parts}; all must have the same length. {advice}")
     numbers = np.concatenate([values.to_numbers(VECTOR) for values in held])
     return learn_vectors(numbers[~np.isnan(numbers[:, 0])])
 

@@ -47,7 +47,7 @@ def encode_cells(X: Any, name: str, encoder: Mapping[str, Callable[[list[Any]], 
                 found = np.asarray(turn([cells[place] for place in places]))
                 if found.ndim != 2 or len(found) != len(places) or found.dtype.kind not in "biuf":
                     problem = f"the encoder of {label!r} made an array of shape {found.shape} of {len(places)} values"
-                    raise InputError(f"{problem}; expected a vector of numbers for each. Correct the function.")
+                    raise InputError(f"{problem}; expected one vector of numbers per value. Fix the function.")
                 for place, vector in zip(places, found.astype(np.float64), strict=True):
                     vectors[place] = vector
                 report(start + len(places), None)

@@ -1,4 +1,4 @@
-"""Categories that are new in a stream: how seldom the category of a row is, among all rows so far."""
+"""Categories that are new in a stream: how rare the category of a row is, among all rows so far."""
 
 import zlib
 from collections.abc import Sequence

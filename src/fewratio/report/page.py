@@ -94,12 +94,14 @@ class Report:
     ----------
     title : str
     answer : str
-        A few sentences. The first is the headline.
+        A few sentences.
     facts : mapping of str to str
         What the answer is based on.
     sections : sequence of Section
     notes : sequence of str
         Warnings raised during the work.
+    headline : str
+        What the answer begins with, if that alone is to be large.
     """
 
     title: str
@@ -107,12 +109,13 @@ class Report:
     facts: Mapping[str, str]
     sections: Sequence[Section]
     notes: Sequence[str] = ()
+    headline: str = ""
 
     @property
-    def sentences(self) -> tuple[str, str]:
-        """The first sentence of the answer, and the others."""
-        first, end, others = self.answer.partition(". ")
-        return first + end.strip(), others
+    def parts(self) -> tuple[str, str]:
+        """The headline, and the rest of the answer."""
+        n = len(self.headline) or len(self.answer)
+        return self.answer[:n], self.answer[n:].strip()
 
 
 def render(report: Report) -> str:

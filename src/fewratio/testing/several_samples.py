@@ -107,10 +107,10 @@ def several_samples_test(
 def _find_smallest_p_value(units: Units, n_permutations: int) -> float:
     """Return the smallest p-value that permutations of the labels can give."""
     parts = np.split(units.labels, np.cumsum(units.blocks)[:-1])
-    arrangements = sum(gammaln(len(part) + 1) - gammaln(np.bincount(part) + 1).sum() for part in parts)
+    ways = sum(gammaln(len(part) + 1) - gammaln(np.bincount(part) + 1).sum() for part in parts)
     # Samples of equal size may swap their names.
     alike = gammaln(np.unique(np.bincount(units.labels), return_counts=True)[1] + 1).sum() if len(parts) == 1 else 0.0
-    return max(math.exp(alike - arrangements), 1 / (1 + n_permutations))
+    return max(math.exp(alike - ways), 1 / (1 + n_permutations))
 
 
 def adjust_by_holm(p_values: Floats) -> Floats:
