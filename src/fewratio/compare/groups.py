@@ -344,8 +344,8 @@ def compare_groups(
         )
     if blocks is not None and not isinstance(blocks, str):
         raise ParameterError(
-            f"blocks is an array of labels, but column {by!r} makes {len(groups)} groups; expected the name of a column. "
-            "Put the labels into the table."
+            f"blocks is an array of labels, but column {by!r} makes {len(groups)} groups; expected the name of a "
+            "column. Put the labels into the table."
         )
     # Enough that one pair can differ after the adjustment.
     n_pairs = len(groups) * (len(groups) - 1) // 2
