@@ -135,7 +135,7 @@ def test_long_vectors_become_few_numbers():
 
 def test_vectors_must_be_whole_and_equally_long():
     with pytest.raises(
-        InputError, match=r"column 'v' of A has a vector with missing numbers at row 1 .*; a vector must"
+        InputError, match=r"column 'v' of A has a vector with missing numbers at row 1 .*; expected all numbers or none"
     ):
         learn({"v": [[1.0, 2.0], [1.0, None]]})
     with pytest.raises(InputError, match="column 'v' of A has 1 infinite value, the first at row 1 "):

@@ -21,7 +21,7 @@ def make_table(seed, start=0, n=12):
             "kind": rng.choice(["x", "y"], n),
             "day": days,
             "visit_id": np.arange(n) + 100 * seed,
-            "remark": [f"seen by {seed} at {row}" for row in range(n)],
+            "remark": [f"seen {seed}/{row}" for row in range(n)],
         }
     )
 
