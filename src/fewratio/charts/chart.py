@@ -74,6 +74,11 @@ class Chart:
         """Height of the chart in pixels."""
         return int(self.spec["height"])
 
+    @property
+    def role(self) -> str:
+        """Role for a screen reader: one that has controls is no image."""
+        return "group" if self.spec.get("params") else "img"
+
 
 class Picture:
     """Charts in one picture, which shows itself in a notebook.
