@@ -40,7 +40,9 @@ def test_a_deleted_working_folder(run, tmp_path):
     assert "working folder no longer exists" in line_of(done)
 
 
-@pytest.mark.parametrize("arguments", [("compare", "a.csv", "ä.csv"), ("compare-all", ".")])
+@pytest.mark.parametrize(
+    "arguments", [("compare", "a.csv", "ä.csv"), pytest.param(("compare-all", "."), marks=pytest.mark.slow)]
+)
 def test_a_name_that_an_ascii_system_cannot_read(run, arguments):
     plain = {**os.environ, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
     assert "PYTHONUTF8=1" in line_of(run(*arguments, env=plain))

@@ -70,6 +70,7 @@ def test_columns_have_the_values_of_all_groups(result):
     assert found["gear"].values == [f"{found['gear'].values[0].split()[0]} {share:.0%}" for share in shares]
 
 
+@pytest.mark.slow
 def test_order_of_rows_and_columns_do_not_matter(result):
     table = make_table().sort_values("y")[["gear", "y", "x", "cyl"]]
     again = compare_datasets(table, by="cyl", n_permutations=99)
@@ -99,6 +100,7 @@ def test_no_test_on_request():
     assert "3 groups by cyl" in found.to_html()
 
 
+@pytest.mark.slow
 def test_small_groups_and_gaps_are_said():
     table = make_table((1, 2, 14, 15), shift=0).reset_index(drop=True).astype({"cyl": float})
     table.loc[table.index[table["cyl"] == 10][:3], "cyl"] = np.nan
@@ -138,6 +140,7 @@ def test_dates_that_only_order_the_groups_are_left_out():
     assert "day" not in [each.column for each in found.columns]
 
 
+@pytest.mark.slow
 def test_rows_of_a_block_change_groups_together():
     rng = np.random.default_rng(0)
     patient = np.repeat(np.arange(12), 6)
@@ -172,6 +175,7 @@ def run(tmp_path, *words):
     return CliRunner().invoke(app, ["compare", str(path), "--by", "cyl", "--permutations", "99", *words])
 
 
+@pytest.mark.slow
 def test_the_command_says_what_python_says(tmp_path, result):
     done = run(tmp_path, "-o", str(tmp_path / "pairs.csv"))
     assert done.exit_code == 0, done.output
@@ -183,6 +187,7 @@ def test_the_command_says_what_python_says(tmp_path, result):
     assert written["adjusted_p_value"].tolist() == [pair.adjusted_p_value for pair in result.pairs]
 
 
+@pytest.mark.slow
 def test_many_groups_show_the_most_unlike_only(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "_SIDE_BY_SIDE", 2)
     monkeypatch.setattr(command, "_PAIRS", 1)

@@ -29,7 +29,9 @@ def family(n_datasets, seed=0, n_rows=40):
     return rng.normal(means[:, None], 1, (n_datasets, n_rows, len(LAM))), means
 
 
-@pytest.fixture(scope="module", params=[AutoRatioEstimator, DiscriminantRatioEstimator])
+@pytest.fixture(
+    scope="module", params=[pytest.param(AutoRatioEstimator, marks=pytest.mark.slow), DiscriminantRatioEstimator]
+)
 def model(request):
     return request.param(random_state=0).pretrain(Collection.from_arrays(list(family(24)[0])))
 

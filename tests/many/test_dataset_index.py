@@ -132,7 +132,9 @@ def test_datasets_added_one_by_one_are_found_as_if_built_at_once():
         np.testing.assert_allclose(found.divergences, at_once.divergences, atol=1e-12)
 
 
-@pytest.mark.parametrize("learned", [None, DiscriminantRatioEstimator, AutoRatioEstimator])
+@pytest.mark.parametrize(
+    "learned", [None, DiscriminantRatioEstimator, pytest.param(AutoRatioEstimator, marks=pytest.mark.slow)]
+)
 def test_a_saved_index_gives_the_same(tmp_path, learned):
     sets = family(sizes=(4, 6))
     estimator = None if learned is None else learned(random_state=0).pretrain(Collection.from_arrays(sets))

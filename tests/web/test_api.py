@@ -93,7 +93,7 @@ NOT_IN_PYTHON = {"names", "explanations", "row_names", "batches", "skipped"}
 @pytest.mark.parametrize(
     ("verb", "with_model"),
     [
-        *((verb, False) for verb in INPUTS),
+        *(pytest.param(verb, False, marks=[pytest.mark.slow] * (verb == "train")) for verb in INPUTS),
         *(pytest.param(verb, True, marks=pytest.mark.slow) for verb in ("compare", "compare-all", "judge")),
     ],
 )
