@@ -310,6 +310,7 @@ def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[R
 
 def _write_groups(result: "GroupComparisonResult", request: frame.Request, name: str) -> "Iterator[str]":
     """Write what a comparison of several groups of a table found."""
+    from fewratio.compare.verdict import write_divergence
     from fewratio.core.wording import write_count, write_limit
 
     n_rows = sum(group.n_rows for group in result.groups)
@@ -324,13 +325,13 @@ def _write_groups(result: "GroupComparisonResult", request: frame.Request, name:
     for group in result.groups:
         least = write_limit(group.at_least) if group.at_least else ""
         test = (f"{group.p_value:.3g}",) * tested
-        cells.append((group.name, group.n_rows, _write_size(group.divergence), least, *test))
+        cells.append((group.name, group.n_rows, write_divergence(group.divergence), least, *test))
     yield from frame.align_columns(cells)
     yield f"pairs       {result.count_pairs()}"
     cells = [("", "", "divergence", *(("p",) * tested))]
     for pair in result.pairs[:_PAIRS]:
         test = ("too few rows" if pair.has_few_rows else f"{pair.adjusted_p_value:.3g}",) if tested else ()
-        cells.append((pair.first, pair.second, _write_size(pair.divergence), *test))
+        cells.append((pair.first, pair.second, write_divergence(pair.divergence), *test))
     yield from frame.align_columns(cells)
     yield from request.and_more(len(result.pairs) - _PAIRS)
     yield from _write_group_columns(result)
@@ -358,10 +359,6 @@ def _write_group_columns(result: "GroupComparisonResult") -> "Iterator[str]":
     yield from frame.align_columns(cells)
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
-
-
-def _write_size(divergence: float | None) -> str:
-    return "too few rows" if divergence is None else f"{divergence:.2g}"
 
 
 def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:

@@ -722,7 +722,6 @@ def _run_test(
             f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed "
             "to tell a difference from chance."
         )
-    codes = samples.category_codes
     show = False if estimator is None and progress is None else progress
     with progress_bar(exchange.count_used(n_permutations), "permutations", show) as report:
         return two_sample_test(
@@ -734,8 +733,7 @@ def _run_test(
             blocks=blocks,
             order=order,
             shiftable=[place.start for column, place in samples.columns.values() if column.kind in _SHIFTABLE],
-            levels={n: codes[label] for n, label in enumerate(samples.columns) if label in codes},
-            terms={n: samples.terms[label].rows for n, label in enumerate(samples.columns) if label in samples.terms},
+            **samples.test_options,
             estimator=estimator,
             report=report,
         )

@@ -6,6 +6,7 @@ from typing import Any
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
+from fewratio.compare.verdict import write_divergence
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
 from fewratio.core.wording import write_count, write_limit
@@ -147,9 +148,7 @@ def _distributions(result: Any) -> list[Chart]:
 
 
 def _divergence(found: Any) -> page.Number:
-    return page.Number(
-        found.divergence or 0.0, "too few rows" if found.divergence is None else f"{found.divergence:.2g}"
-    )
+    return page.Number(found.divergence or 0.0, write_divergence(found.divergence))
 
 
 def _least(group: Any) -> page.Number:

@@ -445,7 +445,6 @@ def _run_test(
     if blocks is None:
         largest = int(np.argmax(sizes))
         warn_of_copies(rows, labels == largest, columns, order, (samples.tables[largest].name, REST))
-    codes = samples.category_codes
     test = several_samples_test(
         rows,
         labels,
@@ -453,8 +452,7 @@ def _run_test(
         n_permutations,
         rng,
         blocks=blocks,
-        levels={n: codes[label] for n, label in enumerate(samples.columns) if label in codes},
-        terms={n: samples.terms[label].rows for n, label in enumerate(samples.columns) if label in samples.terms},
+        **samples.test_options,
         order=order,
     )
     if test.smallest_p_value > max(LEVEL, 1 / (1 + n_permutations)):

@@ -45,7 +45,7 @@ def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
     True
     """
     band = next((name for name, limit in _BANDS.items() if share < limit), "very large")
-    # Of a column whose means differ by d deviations, a row explains a share of about d^2 / 4.
+    # If the means of a column differ by d deviations, a row explains a share of about d^2 / 4.
     return band if _BANDS[band] >= min(1.0, _FOUND / 4 * (1 / n_first + 1 / n_second)) else None
 
 
@@ -87,3 +87,8 @@ def _write_power(result: Any) -> str:
         return ""
     shift = np.format_float_positional(result.detectable_shift, 2, fractional=False, trim="-")
     return f" A shift of one column by {shift} standard deviations would have been found in four of five cases."
+
+
+def write_divergence(divergence: float | None) -> str:
+    """Write a divergence of groups; None if no rows could be held out."""
+    return "too few rows" if divergence is None else f"{divergence:.2g}"

@@ -144,6 +144,15 @@ class Samples:
         """The categories of each such column before rare ones are pooled: of all rows, -1 for what is missing."""
         return {label: levels.codes for label, levels in self.levels.items()}
 
+    @property
+    def test_options(self) -> dict[str, Any]:
+        """What tests need to know about categories and free text, by the numbers of the columns."""
+        codes, terms = self.category_codes, self.terms
+        return {
+            "levels": {n: codes[label] for n, label in enumerate(self.columns) if label in codes},
+            "terms": {n: terms[label].rows for n, label in enumerate(self.columns) if label in terms},
+        }
+
     @cached_property
     def non_overlapping(self) -> list[NonOverlapping]:
         """The columns that separate the rows of two tables by themselves, those first that separate most."""

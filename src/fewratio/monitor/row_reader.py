@@ -86,7 +86,7 @@ def list_features(encoding: Encoding) -> list[Feature]:
         elif column.kind == BOOLEAN:
             found = [("category", "true")]
         else:
-            # Of free text and vectors: which of their numbers.
+            # For free text and vectors: which of their numbers.
             texts = [name.removeprefix(f"{column.name} (").rstrip(")") for name in column.feature_names[:-1]]
             found = [("value", text if column.directions else "") for text in texts]
         features += [Feature(column.name, *each, missing) for each in (*found, ("missing", "missing"))]

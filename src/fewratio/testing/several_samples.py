@@ -91,7 +91,7 @@ def several_samples_test(
     any_column = np.max([part[3] for part in parts], axis=0)
     combined = np.log10((10**of_samples).mean(0))
     of_columns = np.stack([found[place].observed for place in places])
-    # Of few permutations, drawn ones may by chance miss the observed one.
+    # With few permutations, the drawn ones may miss the observed one by chance.
     smallest = _find_smallest_p_value(units, n_permutations)
     return SeveralSamplesTest(
         statistic=float(combined[0]),
