@@ -1,7 +1,7 @@
 """How often free text and vectors differ without reason, what is found in them, and the cost (JSON lines).
 
-python benchmarks/free_text.py null --draws 300 >> results/benchmarks/free_text.jsonl
-python benchmarks/free_text.py planted --draws 50 >> results/benchmarks/free_text.jsonl
+python benchmarks/free_text.py null --draws 1000 --jobs 16 >> results/benchmarks/free_text.jsonl
+python benchmarks/free_text.py planted --draws 200 --jobs 16 >> results/benchmarks/free_text.jsonl
 python benchmarks/free_text.py cost >> results/benchmarks/free_text.jsonl
 
 ``null``: sentences of random words, vectors and numbers, with gaps; how often the test finds a difference, and how
@@ -12,13 +12,14 @@ other. ``cost``: processor seconds of a comparison of reviews of about 100 words
 import argparse
 import json
 import time
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from everyday.plan import run_draws
 from fewratio import compare_datasets
+from fewratio.testing import LEVEL
 from fewratio_bench.records import circumstances
 
 SYLLABLES = ["ka", "lo", "mi", "nu", "re", "sa", "ti", "vo"]
@@ -38,29 +39,29 @@ def draw_table(rng: np.random.Generator, n: int, share: float = 0.0) -> dict[str
     }
 
 
+def find_words(
+    rng: np.random.Generator, sizes: tuple[int, int], shares: tuple[float, float], n_permutations: int
+) -> tuple[bool, list[str]]:
+    """Return whether two tables differ, and the words that are named."""
+    tables = [draw_table(rng, n, share) for n, share in zip(sizes, shares, strict=True)]
+    result = compare_datasets(*tables, n_permutations=n_permutations, random_state=rng)
+    return result.p_value <= LEVEL, [each.text for each in result.words]
+
+
 def measure_null(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Count draws in which a difference is found, and a word named, though nothing differs."""
-    rng = np.random.default_rng(args.seed)
     for sizes in ((60, 60), (20, 80)):
-        found = []
-        for _ in range(args.draws):
-            result = compare_datasets(*(draw_table(rng, n) for n in sizes), n_permutations=39, random_state=rng)
-            found.append([result.p_value <= 0.05, bool(result.words)])
-        differ, named = np.mean(found, axis=0).tolist()
+        found = run_draws(find_words, args.draws, args.seed, args.jobs, sizes, (0.0, 0.0), 39)
+        differ, named = np.mean([[differ, bool(words)] for differ, words in found], axis=0).tolist()
         yield {"what": "null", "rows": sizes, "draws": args.draws, "differ": differ, "named": named}
 
 
 def measure_planted(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Count draws in which a phrase of 5 % and of 20 % of the rows is found."""
-    rng = np.random.default_rng(args.seed)
     for n in (100, 200, 400):
-        found = []
-        for _ in range(args.draws):
-            tables = draw_table(rng, n, 0.05), draw_table(rng, n, 0.2)
-            result = compare_datasets(*tables, n_permutations=99, random_state=rng)
-            words = [each.text for each in result.words]
-            found.append([result.p_value <= 0.05, words[:1] == ["full refund"], len(words) > 1])
-        differ, first, more = np.mean(found, axis=0).tolist()
+        found = run_draws(find_words, args.draws, args.seed, args.jobs, (n, n), (0.05, 0.2), 99)
+        counted = [[differ, words[:1] == ["full refund"], len(words) > 1] for differ, words in found]
+        differ, first, more = np.mean(counted, axis=0).tolist()
         rates = {"differ": differ, "phrase_first": first, "others_named": more}
         yield {"what": "planted", "rows": [n, n], "draws": args.draws, **rates}
 
@@ -94,8 +95,8 @@ def main() -> None:
     parser.add_argument("what", choices=list(MEASURES))
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
     for record in MEASURES[args.what](args):
         print(json.dumps({**record, "seed": args.seed, **circumstances()}), flush=True)
 

@@ -2,19 +2,18 @@
 
 Writes JSON lines:
 
-python benchmarks/regions.py planted --draws 100 >> results/benchmarks/regions.jsonl
-python benchmarks/regions.py null --draws 400 >> results/benchmarks/regions.jsonl
-python benchmarks/regions.py relations --draws 1000 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py planted --draws 400 --jobs 16 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py null --draws 1000 --jobs 16 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py relations --draws 1000 --jobs 16 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py groups --draws 1000 --jobs 16 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py cost >> results/benchmarks/regions.jsonl
-python benchmarks/regions.py groups --draws 400 >> results/benchmarks/regions.jsonl
-python benchmarks/regions.py groups --draws 500 --seed 1 >> results/benchmarks/regions.jsonl
 
 ``planted``: ten uniform columns, 600 rows per table. A square of the first two holds 5 % of one table and 20 % of the
 other; where it is changes with each draw. The first region is right if its intersection with the square is at
 least 0.7 of their union, counted in rows; ``interval_holds`` is how often the interval of its ratio has the true one,
-that of many more rows. ``null``: tables with ties, categories and gaps. ``relations``: 40 and 60
-rows with ties, categories and gaps, whose columns are related in the same way in both tables; ``named`` is the share of
-draws with a relation. In the second record means and shares differ. ``cost``: processor seconds of the comparison, and
+that of many more rows. ``null``: tables with ties, categories and gaps. ``relations``: tables
+with ties, categories and gaps whose columns are related in the same way in both; ``named`` is the share of draws with a
+relation. Where ``shift`` is not 0, means and shares differ. ``cost``: processor seconds of the comparison, and
 of `result.regions` after it, where three columns differ in mean or spread, so that there are several regions.
 ``groups``: three groups of such a null table, with 99 permutations; how often all together, a group, a pair or a column
 has a p-value up to 0.05, and how often the answer names a group.
@@ -23,13 +22,13 @@ has a p-value up to 0.05, and how often the answer names a group.
 import argparse
 import json
 import time
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
+from everyday.plan import run_draws
 from fewratio import compare_datasets
 from fewratio.compare.comparison import ComparisonResult
 from fewratio.compare.divergence import CrossFit
@@ -44,12 +43,15 @@ MANY = 20_000
 SIZES = (2_000, 30), (50_000, 30), (2_000, 500)
 
 
-def leave_out_model() -> None:
-    """Make no model in comparisons: it is slow, and no p-value or region depends on it."""
+def compare_without_model(*tables: Any, **options: Any) -> Any:
+    """Compare without a model: it is slow, and no p-value or region depends on it."""
     nothing: Any = {"divergence": 0.0, "at_least": 0.0, "is_held_out": True, "variant": 0}
-    patch(
-        "fewratio.compare.comparison.cross_fit", lambda _, rows, *__: CrossFit(ratios=np.ones(len(rows)), **nothing)
-    ).start()
+
+    def cross_fit(_: Any, rows: Any, *__: Any) -> CrossFit:
+        return CrossFit(ratios=np.ones(len(rows)), **nothing)
+
+    with patch("fewratio.compare.comparison.cross_fit", cross_fit):
+        return compare_datasets(*tables, **options)
 
 
 def plant(rng: np.random.Generator, low: Any, share: float, n: int = 600) -> Any:
@@ -76,102 +78,102 @@ def holds(region: Any, X: Any) -> Any:
     return is_in
 
 
+def find_planted(rng: np.random.Generator) -> tuple[float, bool, int, float]:
+    """Return the overlap of the square with the first region, and more about it."""
+    low = rng.uniform(0, 1 - SIDE, 2)
+    tables = [plant(rng, low, share) for share in (0.2, 0.05)]
+    result = compare_without_model(*tables, n_permutations=1)
+    if not result.regions:
+        return 0.0, False, 0, np.nan
+    region, counts = result.regions[0], np.zeros(2)
+    for X, rows in zip(tables, result.rows(region), strict=True):
+        found, truth = np.isin(np.arange(len(X)), rows), is_inside(X, low)
+        counts += (found & truth).sum(), (found | truth).sum()
+    shares = [holds(region, plant(rng, low, share, MANY)).mean() for share in (0.2, 0.05)]
+    return (
+        counts[0] / counts[1],
+        {each.column for each in region.conditions} == {0, 1},
+        len(result.regions),
+        region.ratio_low <= shares[0] / shares[1] <= region.ratio_high,
+    )
+
+
 def measure_planted(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Count draws in which the first region is the square."""
-    rng = np.random.default_rng(args.seed)
-    overlaps, n_first, n_named, held = [], 0, [], []
-    for _ in range(args.draws):
-        low = rng.uniform(0, 1 - SIDE, 2)
-        tables = [plant(rng, low, share) for share in (0.2, 0.05)]
-        result = compare_datasets(*tables, n_permutations=1)
-        n_named.append(len(result.regions))
-        overlap = 0.0
-        if result.regions:
-            counts = np.zeros(2)
-            for X, rows in zip(tables, result.rows(result.regions[0]), strict=True):
-                found, truth = np.isin(np.arange(len(X)), rows), is_inside(X, low)
-                counts += (found & truth).sum(), (found | truth).sum()
-            overlap = counts[0] / counts[1]
-            n_first += {each.column for each in result.regions[0].conditions} == {0, 1}
-            region = result.regions[0]
-            shares = [holds(region, plant(rng, low, share, MANY)).mean() for share in (0.2, 0.05)]
-            held.append(region.ratio_low <= shares[0] / shares[1] <= region.ratio_high)
-        overlaps.append(overlap)
+    found = np.array(run_draws(find_planted, args.draws, args.seed, args.jobs), dtype=float)
+    overlaps, right_columns, n_named, held = found.T
     yield {
         "what": "planted",
         "draws": args.draws,
-        "right": float((np.array(overlaps) >= 0.7).mean()),
-        "right_columns": n_first / args.draws,
-        "interval_holds": float(np.mean(held)),
-        "mean_overlap": round(float(np.mean(overlaps)), 3),
-        "regions_per_draw": float(np.mean(n_named)),
+        "right": float((overlaps >= 0.7).mean()),
+        "right_columns": float(right_columns.mean()),
+        "interval_holds": round(float(np.nanmean(held)), 4),
+        "mean_overlap": round(float(overlaps.mean()), 3),
+        "regions_per_draw": float(n_named.mean()),
     }
 
 
-def draw_mixed(rng: np.random.Generator, n: int) -> Any:
+def draw_mixed(rng: np.random.Generator, n: int) -> dict[str, Any]:
     """Draw a table with ties, categories and gaps."""
-    import pandas as pd
+    return {
+        "number": rng.normal(size=n),
+        "count": rng.poisson(1, n),
+        "category": rng.choice(list("abcdefg"), n),
+        "gaps": np.where(rng.uniform(size=n) < 0.2, np.nan, rng.normal(size=n)),
+        "skewed": rng.exponential(size=n),
+    }
 
-    return pd.DataFrame(
-        {
-            "number": rng.normal(size=n),
-            "count": rng.poisson(1, n),
-            "category": rng.choice(list("abcdefg"), n),
-            "gaps": np.where(rng.uniform(size=n) < 0.2, np.nan, rng.normal(size=n)),
-            "skewed": rng.exponential(size=n),
-        }
-    )
+
+def is_any_named(rng: np.random.Generator, sizes: tuple[int, int]) -> bool:
+    """Return whether a region is named."""
+    tables = [draw_mixed(rng, n) for n in sizes]
+    return bool(compare_without_model(*tables, n_permutations=1, random_state=rng).regions)
 
 
 def measure_null(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Count draws in which a region is named though nothing differs."""
-    rng = np.random.default_rng(args.seed)
     for sizes in ((150, 150), (40, 160), (12, 12)):
-        n_named = 0
-        for _ in range(args.draws):
-            tables = draw_mixed(rng, sizes[0]), draw_mixed(rng, sizes[1])
-            n_named += bool(compare_datasets(*tables, n_permutations=1, random_state=int(rng.integers(2**31))).regions)
-        yield {"what": "null", "rows": sizes, "draws": args.draws, "named": n_named / args.draws}
+        named = np.mean(run_draws(is_any_named, args.draws, args.seed, args.jobs, sizes))
+        yield {"what": "null", "rows": sizes, "draws": args.draws, "named": float(named)}
 
 
-def draw_related(rng: np.random.Generator, n: int, shift: float) -> Any:
+def draw_related(rng: np.random.Generator, n: int, shift: float) -> dict[str, Any]:
     """Draw a table with ties, categories and gaps whose columns are related; a shift changes means and shares."""
-    import pandas as pd
-
     share = 1 / 3 + shift / 5
     groups = rng.choice(3, n, p=[share, 1 / 3, 2 / 3 - share])
     number = groups + rng.normal(size=n) + shift
     total = number + rng.normal(size=n)
-    return pd.DataFrame(
-        {
-            "group": np.array(["a", "b", "c"])[groups],
-            "number": number,
-            "total": np.where(rng.uniform(size=n) < 0.1, np.nan, total),
-            "count": rng.poisson(np.exp(groups / 2)),
-            "kind": np.where(rng.uniform(size=n) < 0.3 + 0.2 * groups, "x", "y"),
-        }
-    )
+    return {
+        "group": np.array(["a", "b", "c"])[groups],
+        "number": number,
+        "total": np.where(rng.uniform(size=n) < 0.1, np.nan, total),
+        "count": rng.poisson(np.exp(groups / 2)),
+        "kind": np.where(rng.uniform(size=n) < 0.3 + 0.2 * groups, "x", "y"),
+    }
+
+
+def find_relation(rng: np.random.Generator, sizes: tuple[int, int], shift: float) -> tuple[bool, bool]:
+    """Return whether two tables differ, and whether a relation is named then."""
+    tables = draw_related(rng, sizes[0], 0), draw_related(rng, sizes[1], shift)
+    # As `compare_datasets` does it, without the model, which takes longer.
+    samples = read_samples(default_estimator(), {"A": tables[0], "B": tables[1]}, {})
+    rows = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
+    codes = samples.category_codes
+    levels = {place: codes[label] for place, label in enumerate(samples.columns) if label in codes}
+    columns = [place for _, place in samples.columns.values()]
+    test = two_sample_test(rows, np.arange(len(rows)) < sizes[0], columns, 99, rng, levels=levels)
+    differ = test.p_value <= LEVEL
+    return differ, differ and bool(describe_relations(samples, test.pairs, test.pair_p_values, LEVEL))
 
 
 def measure_relations(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Count draws in which a relation is named though none differs."""
-    rng = np.random.default_rng(args.seed)
-    for shift in (0.0, 0.8):
-        n_named, n_differ = 0, 0
-        for _ in range(args.draws):
-            tables = draw_related(rng, 40, 0), draw_related(rng, 60, shift)
-            # As `compare_datasets` does it, without the model, which takes longer.
-            samples = read_samples(default_estimator(), {"A": tables[0], "B": tables[1]}, {})
-            rows = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
-            codes = samples.category_codes
-            levels = {place: codes[label] for place, label in enumerate(samples.columns) if label in codes}
-            columns = [place for _, place in samples.columns.values()]
-            test = two_sample_test(rows, np.arange(len(rows)) < 40, columns, 99, rng, levels=levels)
-            if test.p_value <= LEVEL:
-                n_differ += 1
-                n_named += bool(describe_relations(samples, test.pairs, test.pair_p_values, LEVEL))
-        shares = {"named": n_named / args.draws, "differ": n_differ / args.draws}
-        yield {"what": "relations", "rows": [40, 60], "shift": shift, "draws": args.draws, **shares}
+    for sizes in ((40, 60), (20, 120)):
+        for shift in (0.0, 0.8):
+            found = run_draws(find_relation, args.draws, args.seed, args.jobs, sizes, shift)
+            differ, named = np.mean(found, axis=0).tolist()
+            shares = {"named": named, "differ": differ}
+            yield {"what": "relations", "rows": sizes, "shift": shift, "draws": args.draws, **shares}
 
 
 def measure_cost(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -190,22 +192,23 @@ def measure_cost(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         yield {"what": "cost", "rows": [n, n], "columns": d, "regions": n_regions, **seconds}
 
 
+def find_groups(rng: np.random.Generator, sizes: Sequence[int]) -> list[bool]:
+    """Return whether all groups together, a group, a pair or a column differ, and whether a group is named."""
+    table = {**draw_mixed(rng, sum(sizes)), "group": rng.permutation(np.repeat(list("abc"), sizes))}
+    result = compare_datasets(table, by="group", n_permutations=99, random_state=rng)
+    p_values = (
+        [result.p_value],
+        [each.p_value for each in result.groups],
+        [each.adjusted_p_value for each in result.pairs],
+        [each.p_value for each in result.columns],
+    )
+    return [*(min(each) <= LEVEL for each in p_values), result.most_different is not None]
+
+
 def measure_groups(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Count draws in which groups differ though nothing does."""
-    rng = np.random.default_rng(args.seed)
-    sizes, found = (8, 15, 30), []
-    for _ in range(args.draws):
-        table = draw_mixed(rng, sum(sizes)).assign(group=rng.permutation(np.repeat(list("abc"), sizes)))
-        result = compare_datasets(table, by="group", n_permutations=99, random_state=int(rng.integers(2**31)))
-        pairs, columns, groups = (
-            min(getattr(each, name) for each in held) <= 0.05
-            for held, name in (
-                (result.pairs, "adjusted_p_value"),
-                (result.columns, "p_value"),
-                (result.groups, "p_value"),
-            )
-        )
-        found.append((result.p_value <= 0.05, groups, pairs, columns, result.most_different is not None))
+    sizes = 8, 15, 30
+    found = run_draws(find_groups, args.draws, args.seed, args.jobs, sizes)
     names = "all together", "any group", "any pair", "any column", "named"
     shares = dict(zip(names, np.mean(found, axis=0).round(4).tolist(), strict=True))
     yield {"what": "groups", "rows": sizes, "draws": args.draws, **shares}
@@ -225,10 +228,8 @@ def main() -> None:
     parser.add_argument("what", choices=list(MEASURES))
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if args.what != "cost":
-        leave_out_model()
     for record in MEASURES[args.what](args):
         print(json.dumps({**record, "seed": args.seed, **circumstances()}), flush=True)
 

@@ -1,8 +1,11 @@
 """How much to measure, and with how many processes."""
 
-from typing import NamedTuple
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from joblib import Parallel
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
 
 
 class Plan(NamedTuple):
@@ -32,3 +35,16 @@ class Plan(NamedTuple):
     def seeds(self, n: int) -> range:
         """Return seeds of draws; other runs have none in common."""
         return range(10_000 * self.seed, 10_000 * self.seed + n)
+
+
+def run_draws(draw: Callable[..., Any], n: int, seed: int, jobs: int, *arguments: Any) -> list[Any]:
+    """Return what `draw` returns for `n` random generators, the same for any number of jobs."""
+    rngs = np.random.default_rng(seed).spawn(n)
+    with parallel_config("loky", inner_max_num_threads=1):
+        return Parallel(jobs)(delayed(_run_quietly)(draw, rng, *arguments) for rng in rngs)
+
+
+def _run_quietly(draw: Callable[..., Any], *arguments: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return draw(*arguments)
