@@ -65,6 +65,11 @@ def test_a_spread_that_swings_is_noted():
     assert calm.saved == 0
 
 
+@pytest.mark.parametrize("seed", [880143, 880203])
+def test_a_spread_that_may_swing_raises_doubts_about_a_change(seed):
+    assert not len(detect_changes(garch(np.random.default_rng(seed))[N : 2 * N]).points)
+
+
 def test_the_variance_is_that_of_the_recursion():
     squares, variance, expected = np.random.default_rng(0).normal(size=30) ** 2, 1.0, []
     for square in [1.0, *squares[:-1]]:

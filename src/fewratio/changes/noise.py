@@ -19,6 +19,8 @@ _LARGEST_ROOT = 0.99
 _CLUSTERS = [(reaction, lasting) for lasting in (0.98, 0.95, 0.85, 0.7) for reaction in (0.2, 0.1, 0.05)]
 # Twice the log likelihood that one and two parameters gain by chance in a twentieth of cases.
 _CONTRADICTION = 3.84, 5.99
+# The price of two parameters by Akaike (1974): where a spread that swings explains a series instead of a change.
+DOUBT = 4.0
 # Fewer rows, or rows half of which hardly move, have no spread that swings.
 _LEAST_SWINGING, _MOVES = 50, 0.01
 _LEAST_SPREAD = 0.05
@@ -117,7 +119,7 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
     return Autoregressions(coefficients, innovations, standardised, lengths, np.maximum(1.0, tails))
 
 
-def fit_swings(standardised: Floats) -> list[Swings]:
+def fit_swings(standardised: Floats, least: float = _CONTRADICTION[1]) -> list[Swings]:
     """Fit how the spread of each column of innovations swings, if that improves the penalised likelihood.
 
     It may react to the rows before (a GARCH process of Bollerslev 1986, whose mean variance is 1), or have a season.
@@ -129,7 +131,9 @@ def fit_swings(standardised: Floats) -> list[Swings]:
         Innovations of mean square 1.
     """
     price, found = np.log(len(standardised)), []
-    for squares, saved, reaction, persistence in zip((standardised**2).T, *fit_clusters(standardised), strict=True):
+    for squares, saved, reaction, persistence in zip(
+        (standardised**2).T, *fit_clusters(standardised, least), strict=True
+    ):
         tried = [Swings(), Swings(saved, reaction, persistence)]
         if len(squares) >= _LEAST_SWINGING and np.median(squares) > _MOVES:
             for n_parameters, fitted in fit_waves(np.sqrt(squares)[:, None]):
@@ -141,7 +145,7 @@ def fit_swings(standardised: Floats) -> list[Swings]:
     return found
 
 
-def fit_clusters(standardised: Floats) -> tuple[Floats, Floats, Floats]:
+def fit_clusters(standardised: Floats, least: float = _CONTRADICTION[1]) -> tuple[Floats, Floats, Floats]:
     """Return what a spread that reacts to earlier rows saves in each column, its reaction and its persistence.
 
     Among the candidates that the rows do not contradict, the most persistent is returned: its swings are the slowest.
@@ -152,7 +156,7 @@ def fit_clusters(standardised: Floats) -> tuple[Floats, Floats, Floats]:
         return np.zeros(d), np.zeros(d), np.zeros(d)
     squares /= np.maximum(squares.mean(0), 1e-300)
     gains = np.array([_gain(squares, _cluster(squares, *each)) for each in _CLUSTERS])
-    saved = np.where(moves, gains.max(0) - _CONTRADICTION[1], 0.0)
+    saved = np.where(moves, gains.max(0) - least, 0.0)
     longest = (gains >= gains.max(0) - _CONTRADICTION[0]).argmax(0)
     chosen = np.where(saved > 0, np.array(_CLUSTERS)[longest].T, 0.0)
     return np.maximum(saved, 0.0), chosen[0], chosen[1]

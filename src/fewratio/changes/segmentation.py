@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from fewratio.changes.noise import SHORT, Simulator, Swings, fit_autoregressions, fit_clusters, fit_swings
+from fewratio.changes.noise import DOUBT, SHORT, Simulator, Swings, fit_autoregressions, fit_clusters, fit_swings
 from fewratio.changes.seasons import MOST_WAVES, find_season, propose_seasons, resize_season
 from fewratio.changes.segment_costs import (
     MOST_CHANGES,
@@ -361,7 +361,7 @@ def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) ->
 
 
 def _with_swings(series: Floats, rounding: Floats, proposal: _Proposal) -> _Proposal:
-    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:]))
+    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], DOUBT))
     return proposal._replace(length=proposal.length - saved)
 
 
@@ -443,13 +443,13 @@ def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) 
     return _Proposal(float(total), points, degree)
 
 
-def _fit_swings(series: Floats, rounding: Floats, points: list[int], degree: int) -> list[Swings]:
+def _fit_swings(series: Floats, rounding: Floats, points: list[int], degree: int, *least: float) -> list[Swings]:
     """Fit how the spread of each column swings within segments."""
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if degree == KINKED else points)
     n_lost = len(series) - len(fits.innovations)
     return [
         each if each.season is None else each._replace(season=np.pad(each.season, (n_lost, 0), "edge"))
-        for each in fit_swings(fits.standardised)
+        for each in fit_swings(fits.standardised, *least)
     ]
 
 
