@@ -79,6 +79,7 @@ pictures: install  ## draw the pictures of the README and the site again, into d
 	$(BIN)/python -c 'import sys; from PIL import Image; [Image.open(path).convert("RGB").save(path, optimize=True) for path in sys.argv[1:]]' \
 	    docs/images/compare.png docs/images/outliers.png
 	$(BIN)/python benchmarks/sources.py --figure docs/images/sources.png
+	$(BIN)/python docs/pictures.py
 
 screenshots: install  ## pictures of every view of the page, in screenshots/
 	$(BIN)/python benchmarks/screenshots.py
@@ -100,5 +101,5 @@ constraints: install  ## resolve constraints.txt again
 	  sed -E '/^(nvidia|cuda|triton)/d; s/^(torch==[^+]+)\+.*/\1/' <<<"$$resolved"; } > constraints.txt
 
 clean:  ## remove what can be made again, except .venv
-	rm -rf build dist demo screenshots docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist demo screenshots docs/_build docs/gallery docs/tutorial docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

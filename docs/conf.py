@@ -22,12 +22,14 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "gallery_pictures",
     "generated",
     "mathml",
     "measured",
     "packages",
+    "sample_report",
 ]
-exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "images"]
+exclude_patterns = ["_build", "_ext", "gallery/**/*.py", "tutorial/**/*.py", "images", "pictures.py"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 smartquotes = False  # They make one dash of the two of an option.
@@ -44,7 +46,7 @@ html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["versions.js", "switcher.js"]
-html_favicon = "../src/fewratio_web/static/icon.svg"
+html_favicon = html_logo = "_static/logo.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
@@ -55,7 +57,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
     "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -75,10 +77,14 @@ numpydoc_xref_param_type = False
 # ---------------------------------------------------------------- gallery
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples/gallery",
-    "gallery_dirs": "gallery",
+    "examples_dirs": ["../examples/gallery", "../examples/tutorial"],
+    "gallery_dirs": ["gallery", "tutorial"],
     "filename_pattern": r"[/\\]plot_",
-    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [
+        f"../examples/gallery/{name}" for name in ("compare", "outliers", "time", "learn", "understand")
+    ],
+    "within_subsection_order": "gallery_pictures.best_first",
+    "nested_sections": False,
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("fewratio",),
     "reference_url": {"fewratio": None},
@@ -97,7 +103,7 @@ sphinx_gallery_conf = {
 def link_pictures(app, doctree):
     """Let pictures lead to their files, to be read on a phone: Sphinx links those that have a size."""
     # Cards of the gallery, which the reference shows too, lead to their examples.
-    if not app.env.docname.startswith(("gallery/", "reference/")):
+    if not app.env.docname.startswith(("gallery/", "tutorial/", "reference/")):
         for picture in doctree.findall(nodes.image):
             picture.setdefault("width", "100%")
 

@@ -1,4 +1,4 @@
-"""Draw the network of the paper, the decision chart and the rooms before and after: ``python docs/drawings.py``.
+"""Draw the network of the paper and the rooms before and after: ``python docs/drawings.py``.
 
 The pictures go to ``docs/images``; a test sees that they are current.
 """
@@ -97,52 +97,6 @@ def network():
     return page(976, 306, "The network of the paper", *parts)
 
 
-QUESTIONS = (
-    ("Do two tables differ, and where?", "compare_datasets", "exact p-value, columns, rows"),
-    ("Which of many datasets are alike?", "compare_all, DatasetIndex", "all pairs, or a search among millions"),
-    ("Which rows are outliers?", "InlierOutlierDetector", "from five known normals on"),
-    ("Train here, use there?", "importance_weights", "weights, and whether to use them"),
-    ("When did a series change?", "detect_changes", "segments, or a test"),
-)
-RATIOS = (
-    ("related datasets, seconds", "AutoRatioEstimator", ".pretrain(sources).fit(a, b)"),
-    ("related datasets, best result", "AutoRatioEstimator(members=...)", "minutes on a GPU"),
-    ("none, up to 400 rows", "AutoRatioEstimator", ".fit(a, b)"),
-    ("none, more rows", "ClassifierRatio, RuLSIF", ".fit(a, b)"),
-    ("plain ratio, alpha = 0", "ULSIF, KLIEP, Telescoping", "for samples far apart: the last"),
-)
-
-
-def chart():
-    """Draw which function or estimator is for which question."""
-    parts = [
-        box(20, 150, 150, 64, "What do you", "want to know?", fill=INK, stroke=INK).replace(
-            "<text", '<text fill="white"'
-        )
-    ]
-    for number, (question, name, what) in enumerate(QUESTIONS):
-        y = 20 + 56 * number
-        parts += [
-            arrow((170, 182), (196, 182), (196, y + 22), (218, y + 22)),
-            box(220, y, 270, 44, question, fill="white"),
-            arrow((490, y + 22), (528, y + 22)),
-            box(530, y, 400, 44, name, what, stroke=FIRST, size=13, bold=True),
-        ]
-    parts += [
-        arrow((95, 214), (95, 424), (218, 424)),
-        box(220, 392, 150, 64, "The ratio itself:", "what do you have?", fill="white"),
-    ]
-    for number, (have, name, what) in enumerate(RATIOS):
-        y = 310 + 50 * number
-        parts += [
-            arrow((370, 424), (384, 424), (384, y + 20), (398, y + 20)),
-            box(400, y, 220, 40, have, fill="white", size=13),
-            arrow((620, y + 20), (650, y + 20)),
-            box(652, y, 278, 40, name, what, stroke=BLUE, size=13, bold=True),
-        ]
-    return page(950, 568, "Which function or estimator for which question", *parts)
-
-
 BEFORE = (
     "cli",
     "web",
@@ -192,7 +146,7 @@ def rooms():
     return page(850, 574, "The rooms of fewratio before and after", *parts)
 
 
-DRAWINGS = {"network.svg": network, "choosing.svg": chart, "rooms.svg": rooms}
+DRAWINGS = {"network.svg": network, "rooms.svg": rooms}
 
 if __name__ == "__main__":
     for name, draw in DRAWINGS.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
+EXAMPLES = sorted((ROOT / "examples").glob("*/**/plot_*.py"))
 
 
 def test_there_are_examples():
@@ -23,7 +23,7 @@ def test_an_example_compiles_and_begins_with_a_title(path):
     assert empty == ""
     assert text
     # Each ends in a picture.
-    assert ast.unparse(tree.body[-1]) in ("plt.show()", "result.plot()")
+    assert ast.unparse(tree.body[-1]) in ("plt.show()", "result.plot()", "monitor.plot()")
 
 
 def test_pages_show_pictures_that_examples_make():
@@ -31,7 +31,7 @@ def test_pages_show_pictures_that_examples_make():
     for page in (ROOT / "docs").rglob("*.md"):
         text = page.read_text("utf-8")
         shown = re.findall(r"sphx_glr_(plot_\w+?)_\d{3}\.png", text) + re.findall(
-            r"sphx_glr_gallery_(plot_\w+)\.py", text
+            r"sphx_glr_gallery_[a-z]+_(plot_\w+)\.py", text
         )
         assert set(shown) <= names, page
 

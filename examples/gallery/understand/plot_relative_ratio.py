@@ -2,14 +2,15 @@ r"""
 Relative ratios, plain ratios and the truth
 ===========================================
 
+What a relative ratio is, and why it is easier to estimate than a plain one.
+
 The relative density ratio
 
 .. math:: r_\alpha(x) = \frac{p_\mathrm{nu}(x)}{\alpha\, p_\mathrm{nu}(x) + (1 - \alpha)\, p_\mathrm{de}(x)}
 
-is at most :math:`1 / \alpha`. At :math:`\alpha = 0` it is the plain ratio, which has no bound: in the tails a
-few rows decide everything. The larger :math:`\alpha`, the flatter the ratio and the easier it is to estimate.
-
-Two Gaussians, whose ratio is known, and :class:`fewratio.RuLSIF` fitted to ten samples of 50 rows each.
+is at most :math:`1 / \alpha`. At :math:`\alpha = 0` it is the plain ratio, which has no bound: in the tails, a few
+rows decide everything. With a larger :math:`\alpha`, the ratio is flatter and easier to estimate. The picture shows
+two Gaussians with a known ratio, and :class:`fewratio.RuLSIF` fitted to ten samples of 50 rows each.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,11 @@
 No related datasets: the universal network
 ==========================================
 
-:class:`fewratio.UniversalRatioEstimator` was trained once, on random distributions of many kinds, and comes
-with the package. It takes any columns, needs no training, and gives intervals: bounds that hold the true ratio
-about nine times in ten if your data are like those it was trained on.
+A network that comes with the package, with intervals for every ratio.
+
+:class:`fewratio.UniversalRatioEstimator` was trained once, on random distributions of many kinds. It accepts any
+columns and needs no training. Its intervals contain the true ratio in about nine of ten cases, if your data are like
+those that it was trained on.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,11 @@
 The rows most typical of each side
 ==================================
 
-A density ratio is a number for every row: above 1 where the row is more typical of the first sample, below 1
-where it is more typical of the second, near 1 where both explain it equally well.
+Which images are most typical of a 3, which of an 8, and which of both?
 
-Here the samples are 40 images each of the digits 3 and 8.
+A density ratio is a number for every row. It is above 1 if the row is more typical of the first sample, below 1 if it
+is more typical of the second, and near 1 if it fits both equally well. Here the samples are 40 images each of the
+digits 3 and 8.
 """
 
 import matplotlib.pyplot as plt

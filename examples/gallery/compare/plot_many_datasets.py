@@ -2,8 +2,10 @@
 Many datasets at once
 =====================
 
-Sixty small datasets: each digit from 0 to 9 in six rotations, 40 images of 8 x 8 pixels each.
-:func:`fewratio.compare_all` compares every ordered pair.
+Compare all pairs of sixty small datasets, and draw a map.
+
+Each dataset holds 40 images of one digit in one of six rotations, 8 x 8 pixels each. :func:`fewratio.compare_all`
+compares every ordered pair.
 """
 
 # sphinx_gallery_thumbnail_number = 2

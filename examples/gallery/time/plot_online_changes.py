@@ -2,9 +2,11 @@
 Watch a stream for changes
 ==========================
 
-:class:`fewratio.changes.ChangeDetector` takes one row at a time and compares the last window of rows with
-the window before. The threshold comes from a calm stretch of the same stream, so that a series without changes
-is rarely reported.
+Read a stream row by row, and report a change soon after it happens.
+
+:class:`fewratio.changes.ChangeDetector` reads one row at a time. It compares the last window of rows with the window
+before it. The threshold comes from a calm stretch of the same stream, so a series without changes rarely raises an
+alarm.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,11 @@
 Which estimator for how many rows
 =================================
 
-Without related datasets there is a choice of estimators. Two moons, whose ratio is estimated from 4, 15 and 40
-rows per sample by a kernel method, a classifier and the universal network. :class:`fewratio.AutoRatioEstimator`
-takes a mean of the last two, and is what to begin with.
+Two moons, four estimators, and 4, 15 or 40 rows to learn from.
+
+Which estimator should you use if you have no related datasets? Here a kernel method, a classifier and the universal
+network estimate the ratio of two moons. :class:`fewratio.AutoRatioEstimator` is the mean of the last two. Start with
+it.
 """
 
 import matplotlib.pyplot as plt

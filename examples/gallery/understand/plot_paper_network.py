@@ -2,10 +2,11 @@
 The paper's network, in small
 =============================
 
-:class:`fewratio.MetaRatioEstimator` is the method of Kumagai, Iwata and Fujiwara (NeurIPS 2021): a network that
-is trained on pairs of related datasets to give the ratio of two new ones from a few rows. Here it is trained
-for a few seconds on 200 one-dimensional Gaussians with means and deviations of their own. A real training takes
-minutes.
+Train the network of the paper on 200 Gaussians, in seconds.
+
+:class:`fewratio.MetaRatioEstimator` is the method of Kumagai, Iwata and Fujiwara (NeurIPS 2021). It trains a network
+on pairs of related datasets. The network then estimates the ratio of two new datasets from a few rows. Here it trains
+for a few seconds on 200 one-dimensional Gaussians with different means and deviations. A real training lasts minutes.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,11 @@
 Five readings from a new sensor
 ===============================
 
-Five readings of a new sensor and five of another: too few to see in which directions sensors differ, and in
-which readings merely scatter. A folder of older sensors tells. :class:`fewratio.DiscriminantRatioEstimator`
-learns it in closed form, here from 40 sensors of 30 readings.
+Five readings are few. Forty older sensors show where to look.
+
+With five readings of each of two sensors, you cannot see in which directions sensors differ and in which directions
+readings only vary at random. Older sensors show this. :class:`fewratio.DiscriminantRatioEstimator` learns it in
+closed form, here from 40 sensors with 30 readings each.
 """
 
 import matplotlib.pyplot as plt

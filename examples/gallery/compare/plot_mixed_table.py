@@ -2,9 +2,10 @@
 A table with categories, dates and missing values
 =================================================
 
-Orders of two shops: numbers, text, a date and empty cells. Nothing needs to be prepared.
-:func:`fewratio.compare_datasets` says what each column was taken for, and finds that the second shop has later
-dates, more orders that are collected, and more ages that are missing.
+Compare orders of two shops, with text, dates and empty cells.
+
+You can pass the tables as they are. :func:`fewratio.compare_datasets` says how it used each column. It finds that the
+second shop has later dates, more orders that are collected, and more missing ages.
 """
 
 import numpy as np

@@ -2,10 +2,10 @@
 Compare two tables
 ==================
 
-Do two tables come from one distribution, and if not, in which columns and rows do they differ?
+Two growers, thirty wines: do they differ, and in what?
 
 Here are 20 wines of one grower and 10 of another, with 13 measurements each. :func:`fewratio.compare_datasets`
-gives a divergence with a lower limit, an exact p-value, the columns that differ and the ratio at each row.
+answers with an exact p-value, a divergence with a lower limit, the columns that differ, and a ratio for each row.
 """
 
 import numpy as np

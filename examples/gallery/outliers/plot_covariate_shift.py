@@ -2,12 +2,11 @@
 A regression corrected for covariate shift
 ==========================================
 
-A straight line is fitted to a curve. It is a good model only near the rows that it is fitted to. If it is to be
-used elsewhere, rows that are typical of there should count more: they are weighted by the ratio of the
-densities.
+Train here, predict there: weight the rows that count.
 
-:func:`fewratio.importance_weights` gives such weights for ``sample_weight`` and, with ``y``, measures whether they
-lower the error of a model.
+A straight line fits a curve only near the rows that it was fitted to. If you use the line elsewhere, rows that are
+typical of the new place should count more. :func:`fewratio.importance_weights` computes such weights for
+``sample_weight``. If you pass ``y``, it also measures whether the weights lower the error of a model.
 """
 
 import matplotlib.pyplot as plt

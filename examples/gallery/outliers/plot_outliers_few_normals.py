@@ -2,12 +2,11 @@
 Outliers with five known normals
 ================================
 
-A batch of 60 images, and five that are known to be the digit 0. Which images of the batch are something else?
+Five images are known to be a 0. Which of sixty others are not?
 
-:class:`fewratio.InlierOutlierDetector` scores the whole batch at once: where most rows are is a help when few
-normals are known. With ``contamination`` it flags that share of the batch; without it, and with as few as five
-normals, it flags rows that score lower than
-nearly all normals would.
+:class:`fewratio.InlierOutlierDetector` scores the whole batch at once. This helps when few normal rows are known,
+because the batch shows where most rows are. With ``contamination`` the detector flags that share of the batch.
+Without it, the detector flags rows that score lower than nearly all normal rows would.
 """
 
 import matplotlib.pyplot as plt

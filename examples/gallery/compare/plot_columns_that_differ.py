@@ -2,12 +2,12 @@
 Which columns differ
 ====================
 
-Thirty measurements of tumours, fifteen benign and fifteen malignant ones. Which measurements differ by more
-than chance would explain?
+Thirty measurements of tumours. Which differ by more than chance?
 
-The p-values of :attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so you can look
-at all thirty. For the strongest, *alone* is the divergence of the column alone, and *without* that of all others: much
-is left, since many of these measurements say the same.
+The samples are fifteen benign and fifteen malignant tumours. The p-values of
+:attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so you can look at all thirty. For
+the strongest columns, *alone* is the divergence of that column alone, and *without* is the divergence of all other
+columns. A lot remains without any one of them, because many of these measurements carry the same information.
 """
 
 import matplotlib.pyplot as plt

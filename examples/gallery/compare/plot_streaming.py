@@ -2,9 +2,10 @@
 Ratios of a file that need not fit in memory
 ============================================
 
-``predict`` takes a table that is not in memory and gives one back that is computed when it is read. Here the
-ratio is fitted to 300 rows of two weeks and evaluated at half a million rows of a Parquet file, a piece at a
-time.
+Evaluate a ratio at half a million rows, a piece at a time.
+
+``predict`` accepts a table that is not in memory, and returns one that is computed when you read it. Here the ratio
+is fitted to 300 rows of each of two weeks, and evaluated at half a million rows of a Parquet file.
 """
 
 import tempfile

@@ -2,11 +2,11 @@
 How sure is a divergence?
 =========================
 
-The divergence of two samples of ten rows is a guess; of hundreds of rows it is a measurement. It comes from rows that
-the model was not fitted to, so that it is too small on average, and ``at_least`` of
-:func:`fewratio.compare_datasets` is a lower limit for the true one (95 %, approximate).
+With ten rows a divergence is a guess; with hundreds it is a measurement.
 
-Two Gaussians in three columns, whose true divergence is known, eight times for each size.
+fewratio measures the divergence on rows that the model was not fitted to, so it is too small on average. ``at_least``
+of :func:`fewratio.compare_datasets` is a lower limit for the true divergence (95 %, approximate). The samples come
+from two Gaussians in three columns, whose true divergence is known, eight times for each size.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,11 @@
 What the p-value of a comparison means
 ======================================
 
-The rows of both samples are dealt anew to two samples of the same sizes, many times. If the two samples were of
-one distribution, the observed statistic would be one like the others. The p-value is the share of permutations
-that are at least as extreme, so it needs no assumption about the distribution and is exact at any size.
+Shuffle the rows many times. How often is the difference as large?
+
+The test shuffles the rows of both samples into two new samples of the same sizes, many times. If both samples come
+from one distribution, the observed statistic looks like the others. The p-value is the share of permutations that are
+at least as extreme. It makes no assumption about the distribution, and is exact for any number of rows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,11 +2,11 @@
 Learn from sites that do not share their rows
 =============================================
 
-Each of 30 sites sums up its table where it is. Only the summary leaves: the number of rows, the mean of some
-features and their covariances. :class:`fewratio.DiscriminantRatioEstimator` learns from summaries as it does
-from rows.
+Thirty sites learn together, and no row leaves its site.
 
-The picture shows the error of the ratio of two new sites, five rows each, as more sites take part.
+Each site summarises its own table. Only the summary leaves the site: the number of rows, the mean of some features
+and their covariances. :class:`fewratio.DiscriminantRatioEstimator` learns from summaries as it does from rows. The
+picture shows the error of the ratio of two new sites, with five rows each, as more sites take part.
 """
 
 import matplotlib.pyplot as plt

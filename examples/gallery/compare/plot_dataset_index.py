@@ -2,8 +2,10 @@
 Find the nearest of many datasets
 =================================
 
-Five images of unknown origin: which of sixty known datasets are they like? :class:`fewratio.DatasetIndex` looks
-it up without comparing with all of them, so it also works for a million.
+Five images of unknown origin: which known datasets are they like?
+
+:class:`fewratio.DatasetIndex` finds the nearest of sixty datasets without comparing with all of them, so it also
+works for a million.
 """
 
 import matplotlib.pyplot as plt

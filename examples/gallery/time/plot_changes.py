@@ -2,9 +2,11 @@
 Changes in a series with dates
 ==============================
 
-Two years of daily readings of a machine. Its temperature follows the seasons, its vibration rises in August of
-the first year, its power use drops in June of the second. :func:`fewratio.detect_changes` reports the two
-changes and not the seasons.
+Two changes in two years of readings, and none of the seasons.
+
+A machine reports its temperature, vibration and power use every day. The temperature follows the seasons. The
+vibration rises in August of the first year, and the power use drops in June of the second.
+:func:`fewratio.detect_changes` reports the two changes and not the seasons.
 """
 
 import numpy as np

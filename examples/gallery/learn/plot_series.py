@@ -2,13 +2,15 @@
 One day of a new sensor
 =======================
 
-Thirty-two sensors in Melbourne count the people who pass, every hour. Two new ones have a single day of data:
-too little to see what is typical of either. The 22 older sensors show how days of one place vary, and how places
-differ. ``window=24`` makes a row of each day: the hourly values, how large the steps between them are, and
-their spectrum. A model that learned from such rows cuts new series itself.
+One day of a new pedestrian counter, and four weeks of 22 older ones.
 
-The data are four weeks of September 2014 from the `Pedestrian Counting System
-<https://data.melbourne.vic.gov.au>`_ of the City of Melbourne (CC BY 4.0), sensors without gaps.
+Thirty-two sensors in Melbourne count the people who pass, every hour. Two new sensors have a single day of data,
+which is too little to see what is typical of either. The 22 older sensors show how the days of one place vary, and
+how places differ. ``window=24`` makes a row of each day. The row holds the hourly values, the size of the steps
+between them, and their spectrum. A model that learned from such rows cuts new series itself.
+
+The data are four weeks of September 2014 from the `Pedestrian Counting System <https://data.melbourne.vic.gov.au>`_
+of the City of Melbourne (CC BY 4.0), sensors without gaps.
 """
 
 from itertools import combinations

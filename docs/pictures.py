@@ -1,0 +1,61 @@
+"""Draw the report of the README and the front page, and the page from dropped files to the report, by Chromium.
+
+python docs/pictures.py
+"""
+
+import sys
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from screenshots import CHROMIUM  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+N_ROWS = 5
+# What the picture of the report keeps: the sentence, the bar, and the first rows and main fields of the column table.
+CROP = """n => {
+  const [bar] = document.querySelectorAll("main figure");
+  const table = [...document.querySelectorAll("main table")].find(each => /^Columns/.test(each.caption?.innerText));
+  const heading = document.createElement("h2");
+  heading.textContent = "Columns";
+  [...table.tBodies[0].rows].slice(n).forEach(row => row.remove());
+  const names = [...table.tHead.rows[0].cells].map(cell => cell.innerText.trim().split(/\\s/)[0]);
+  for (const name of ["missing", "alone", "without", "kind"]) {
+    const place = names.indexOf(name);
+    if (place >= 0) { names.splice(place, 1); [...table.rows].forEach(row => row.cells[place].remove()); }
+  }
+  table.caption.remove();
+  table.style.width = "100%";
+  document.querySelector("main").replaceChildren(bar, heading, table);
+  document.querySelectorAll("footer, nav").forEach(each => each.remove());
+  document.body.style.paddingBottom = "1rem";
+}"""
+
+
+def shoot_report(browser, path):
+    """Save the beginning of the report of two tables of wines."""
+    from sample_report import write_sample_report
+
+    with TemporaryDirectory() as folder:
+        report = write_sample_report(Path(folder, "report.html"))
+        page = browser.new_page(viewport={"width": 900, "height": 3000}, device_scale_factor=2)
+        page.goto(report.as_uri())
+        page.wait_for_selector("main table svg, main table canvas")
+        page.wait_for_timeout(1000)
+        page.evaluate(CROP, N_ROWS)
+        picture = page.locator("body").screenshot()
+        page.close()
+    Image.open(BytesIO(picture)).convert("RGB").quantize(128).save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "docs" / "_ext"))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(**CHROMIUM)
+        shoot_report(browser, IMAGES / "report.png")
+        browser.close()
