@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewratio import compare_datasets
-from fewratio.compare.conditions import BinnedColumn
+from fewratio.compare.conditions import BinnedColumn, Condition
 from fewratio.data.column_kinds import DATE, DURATION, TIME
 from fewratio.data.columns import Column
 from fewratio.errors import ParameterError
@@ -101,7 +101,9 @@ def test_rows_are_those_of_the_rules(mixed: Any) -> None:
 def test_answer_has_the_regions(mixed: Any) -> None:
     _, _, result = mixed
     first, later = result.regions[:2]
-    assert first.write(("May", "June")).startswith(f"Rows where {first.rule} are ")
+    assert first.write(("May", "June")).startswith(f"Rows with {first.rule} are ")
+    gap = first._replace(conditions=(Condition("x", "x is missing", is_missing=True),))
+    assert gap.write(("May", "June")).startswith("Rows where x is missing are ")
     assert later.write(("May", "June")).startswith("Of the other rows, those ")
     (found, *_) = result.to_dict()["regions"]
     assert found["conditions"][0]["text"] == first.conditions[0].text
@@ -175,13 +177,16 @@ def test_foreign_region_is_refused(planted: Any, mixed: Any) -> None:
         (Column("d", DATE), np.linspace(19_000, 20_000, 400), "d from 2022-09-01 and before 2024-01-01"),
         (Column("s", DURATION), np.linspace(10, 7000, 400), "s above 30 min and up to 90 min"),
         (Column("n"), np.repeat([0.0, 1.0, 2.0, 3.0], 100), "n above 0 and up to 2"),
+        (Column("age"), np.repeat(np.arange(60.0, 68), 50), "age above 61 and up to 65"),
     ],
 )
 def test_ranges_have_round_figures(column: Column, values: Any, text: str) -> None:
     angles = 2 * np.pi * values / 24
     rows = np.column_stack([np.sin(angles), np.cos(angles)]) if column.kind == TIME else values[:, None]
     binned = BinnedColumn.of(column.name, column, slice(0, rows.shape[1]), rows, 4)
-    assert binned.describe(np.array([False, True, True, False]), rows).text == text
+    bins = np.zeros(binned.fine.shape[1], dtype=np.bool_)
+    bins[len(bins) // 4 : -(len(bins) // 4)] = True
+    assert binned.describe(bins, rows).text == text
 
 
 def test_the_map_of_rows_can_highlight_a_region(planted: Any) -> None:

@@ -15,10 +15,11 @@ from fewratio.data.columns import Column
 
 Bins = NDArray[np.bool_]
 
-# Bins of the first scan, and the most categories to join in one condition.
-_COARSE, _JOINED = 6, 3
+# Bins of the first scan, how many bins one of the search holds, and the most categories to join in one condition. Of
+# 1, 2, 3 and 4, 3 found the ends of planted regions best (benchmarks/regions.py planted, seeds 5000 and 5001).
+_COARSE, _FINER, _JOINED = 6, 3, 3
 # The share of a bin by which an edge may move to a rounder figure.
-_NEAR = 0.25
+_NEAR = 0.5
 # The steps of times of day in hours, and of durations and dates in seconds, the roundest first.
 _HOURS = 6, 3, 1, 1 / 2, 1 / 4, 1 / 12, 1 / 60, 1 / 3600
 _SECONDS = DAY_SECONDS, *(3600 * hours for hours in (12, *_HOURS))
@@ -61,22 +62,23 @@ class BinnedColumn:
         Where its features are.
     edges : ndarray of shape (n_edges,)
         Edges between bins of numbers, dates and times.
-    family : bool ndarray of shape (n_conditions, n_bins)
+    fine : bool ndarray of shape (n_fine, n_bins)
         The bins of each condition.
-    coarse : bool ndarray of shape (n_coarse, n_bins)
-        The same for a few coarse conditions.
+    family, coarse : bool ndarray of shape (n_conditions, n_bins) and (n_coarse, n_bins)
+        The same for fewer conditions, and for a few coarse ones.
     """
 
     label: str | int
     column: Column
     place: slice
     edges: Floats
+    fine: Bins
     family: Bins
     coarse: Bins
 
     @classmethod
     def of(cls, label: str | int, column: Column, place: slice, rows: Floats, n_bins: int) -> "BinnedColumn":
-        """Make about `n_bins` bins with equally many rows, and edges in round figures."""
+        """Make bins with equally many rows and edges in round figures, about `n_bins` of them for `family`."""
         features = rows[:, place]
         if column.kind == CATEGORY:
             counts = features[:, : len(column.categories)].sum(0)
@@ -88,17 +90,19 @@ class BinnedColumn:
             sets += [(n_all - 2,)] * column.marks_missing
             family = np.array([np.isin(np.arange(n_all), each) for each in sets])
             is_coarse = [len(each) == 1 and (each[0] in frequent or each[0] >= len(counts)) for each in sets]
-            return cls(label, column, place, np.empty(0), family, family[is_coarse])
+            return cls(label, column, place, np.empty(0), family, family, family[is_coarse])
         held = np.sort(column.decode(features))
-        edges = _find_edges(held, column, n_bins)
+        edges = _find_edges(held, column, _FINER * n_bins)
         ends = np.append(np.searchsorted(held, edges, "left" if _is_dated(column) else "right"), len(held))
         counts = np.diff(ends, prepend=0)
-        groups = np.arange(len(counts))
-        if len(counts) > _COARSE:
-            middles = (ends - counts / 2) / len(held)
-            groups = np.unique((middles * _COARSE).astype(np.intp), return_inverse=True)[1]
-        family, coarse = (_intervals(each, column) for each in (np.arange(len(counts)), groups))
-        return cls(label, column, place, edges, family, coarse)
+        middles = (ends - counts / 2) / len(held)
+        groups = (
+            np.unique((middles * n).astype(np.intp), return_inverse=True)[1]
+            if len(counts) > n
+            else np.arange(len(counts))
+            for n in (len(counts), n_bins, _COARSE)
+        )
+        return cls(label, column, place, edges, *(_intervals(each, column) for each in groups))
 
     def assign(self, rows: Floats) -> Numbers:
         """Return the bin number of each row."""
@@ -158,16 +162,15 @@ def _write_any(values: tuple[str, ...]) -> str:
 def _intervals(groups: Numbers, column: Column) -> Bins:
     """Return all ranges of bins, keeping groups together; for times of day also those over midnight; and the gap."""
     n = int(groups.max()) + 1
-    ranges = [
-        (groups >= i) & (groups <= j) for i in range(n) for j in range(i, n) if column.marks_missing or j - i < n - 1
-    ]
+    first, last = np.triu_indices(n)
+    inside = (groups >= first[:, None]) & (groups <= last[:, None])
+    kept = inside if column.marks_missing else inside[last - first < n - 1]
     if column.kind == TIME:
-        ranges += [(groups < i) | (groups > j) for i in range(1, n - 1) for j in range(i, n - 1)]
-    inside = np.array(ranges, dtype=np.bool_).reshape(len(ranges), len(groups))
+        kept = np.concatenate([kept, ~inside[(first > 0) & (last < n - 1)]])
     if not column.marks_missing:
-        return inside
+        return kept
     gap = np.arange(len(groups) + 1) == len(groups)
-    return np.concatenate([np.pad(inside, ((0, 0), (0, 1))), gap[None]])
+    return np.concatenate([np.pad(kept, ((0, 0), (0, 1))), gap[None]])
 
 
 def _find_edges(held: Floats, column: Column, n_bins: int) -> Floats:
@@ -217,5 +220,7 @@ def _list_figures(low: float, high: float, column: Column) -> Iterator[float]:
     size = max(abs(low), abs(high))
     for power in range(math.floor(math.log10(size)) + 1, math.floor(math.log10(size)) - 15, -1):
         for factor in (10, 5, 2):
-            # Written as text and read again, 3 * 0.1 is 0.3.
-            yield float(f"{factor * round(middle / (factor * 10.0 ** (power - 1)))}e{power - 1}")
+            steps = middle / (factor * 10.0 ** (power - 1))
+            for whole in (round(steps), math.floor(steps), math.ceil(steps)):
+                # Written as text and read again, 3 * 0.1 is 0.3.
+                yield float(f"{factor * whole}e{power - 1}")

@@ -172,7 +172,7 @@ def bin_columns(columns: Mapping[str | int, tuple[Column, slice]], rows: Floats)
         for label, (column, place) in columns.items()
         if column.kind != VECTOR
     ]
-    return [column for column in found if len(column.family)]
+    return [column for column in found if len(column.fine)]
 
 
 def _compute_interval(counts: Sequence[int], sizes: Sequence[int], quantile: float) -> tuple[float, float]:
@@ -221,8 +221,8 @@ class _Search:
     def __init__(self, columns: Sequence[BinnedColumn], codes: Numbers, share: float) -> None:
         self._codes, self._share, self._scale = codes, share, share * (1 - share) / len(codes)
         self._sets = [column.family for column in columns]
-        self._families = [column.family.T.astype(np.float32) for column in columns]
-        self._places, self._marks = _mark_bins(codes, [len(each) for each in self._families])
+        self._fine = [column.fine for column in columns]
+        self._families, _, self._places, self._marks = _group_bins(self._sets, codes)
         # What the best of this many independent bins adds to a squared deviation by chance.
         self._penalty = 2 * math.log(self._marks.shape[1])
         self._coarse = [column.coarse for column in columns]
@@ -266,16 +266,17 @@ class _Search:
             mask = np.ones(len(centred), dtype=np.bool_)
             for place, bins in rule:
                 mask &= bins[self._codes[:, place]]
-            family, codes = self._families[column], self._codes[mask, column]
-            counts = np.bincount(codes, minlength=len(family))
-            sums = np.bincount(codes, centred[mask], len(family)) @ family
+            sets, codes = self._fine[column], self._codes[mask, column]
+            family = sets.T.astype(np.float32)
+            counts = np.bincount(codes, minlength=len(family)).astype(np.float32)
+            sums = np.bincount(codes, centred[mask], len(family)).astype(np.float32) @ family
             strengths = sums**2 * _weigh(counts @ family, len(self._codes), self._scale)
             # Likely ones have more rows of the same sample as the strongest.
             is_likely = (np.sign(sums) == np.sign(sums[strengths.argmax()])) & (strengths >= strengths.max() - _LIKELY)
             likelihoods = is_likely * np.exp((strengths - strengths.max()) / 2)
             chances = family @ (likelihoods / likelihoods.sum())
             chosen = int(((counts * (2 * chances - 1)) @ family).argmax())
-            strength, rule = float(strengths[chosen]), (*rule, (column, self._sets[column][chosen]))
+            strength, rule = float(strengths[chosen]), (*rule, (column, sets[chosen]))
         return strength - self._penalty * len(rule), strength**0.5, rule
 
     def _extend(self, rules: Sequence[_Rule], centred: _Singles) -> list[tuple[float, _Rule]]:
@@ -289,8 +290,8 @@ class _Search:
         counts, sums = masks @ self._marks, (masks * centred) @ self._marks
         strongest, which = np.full(len(rules), -1.0), np.zeros((len(rules), 2), dtype=np.intp)
         for number, (family, place) in enumerate(zip(self._families, self._places, strict=True)):
-            strengths = (sums[:, place] @ family) ** 2 * _weigh(
-                counts[:, place] @ family, len(self._codes), self._scale
+            strengths = (sums[:, place] @ family.T) ** 2 * _weigh(
+                counts[:, place] @ family.T, len(self._codes), self._scale
             )
             found = strengths.argmax(1)
             values = strengths[np.arange(len(rules)), found]
@@ -323,10 +324,7 @@ class _Search:
     @cached_property
     def _pairs(self) -> list[_Pairs]:
         """What the scan of pairs needs for each column but the last."""
-        groups = [np.unique(coarse, axis=1, return_inverse=True) for coarse in self._coarse]
-        families = [coarse.astype(np.float32) for coarse, _ in groups]
-        codes = np.stack([number[self._codes[:, place]] for place, (_, number) in enumerate(groups)], axis=1)
-        places, marks = _mark_bins(codes, [family.shape[1] for family in families])
+        families, codes, places, marks = _group_bins(self._coarse, self._codes)
         found = []
         for first, family in enumerate(families[:-1]):
             start = places[first].stop
@@ -342,12 +340,20 @@ class _Search:
         return found
 
 
-def _mark_bins(codes: Numbers, sizes: Sequence[int]) -> tuple[list[slice], _Singles]:
-    """Return the place of each column's bins, and indicators of the bins of each row."""
+def _group_bins(sets: Sequence[Bins], codes: Numbers) -> tuple[list[_Singles], Numbers, list[slice], _Singles]:
+    """Group the bins of each column that all conditions keep together.
+
+    Return the groups of each condition, those of each row, the place of each column's groups, and indicators of the
+    groups of each row.
+    """
+    found = [np.unique(each, axis=1, return_inverse=True) for each in sets]
+    families = [family.astype(np.float32) for family, _ in found]
+    codes = np.stack([groups[codes[:, place]] for place, (_, groups) in enumerate(found)], axis=1)
+    sizes = [family.shape[1] for family in families]
     ends: Numbers = np.cumsum(sizes)
     marks = np.zeros((len(codes), ends[-1]), dtype=np.float32)
     np.put_along_axis(marks, codes + (ends - np.array(sizes)), 1, axis=1)
-    return [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)], marks
+    return families, codes, [slice(end - size, end) for end, size in zip(ends.tolist(), sizes, strict=True)], marks
 
 
 def _weigh(counts: NDArray[Any], n: int, scale: float) -> NDArray[Any]:
