@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from fewratio import (
@@ -35,7 +36,7 @@ def test_two_tables_are_compared_column_by_column():
     assert result.columns[1].effect < -1
     rest = result.without_non_overlapping
     assert rest.names == result.names
-    assert result.rest == f"without lot: p = 0.01, divergence {rest.divergence:.3g}"
+    assert f" Without lot, the tables differ very strongly (divergence {rest.divergence:.2g}" in result.verdict
     assert repr(result).startswith("ComparisonResult(A and B: 24 rows and 22 rows; lot alone separates all rows; ")
     assert list(result.samples.tables[0].row_names[:2]) == ["r0-0", "r0-1"]
     by = compare_datasets(pd.concat([A, B]), by="lot", n_permutations=99, random_state=0)
@@ -487,3 +488,24 @@ def test_what_is_left_without_a_separating_column_is_one_number():
     result = compare_datasets(first, second, n_permutations=19)
     column = next(each for each in result.columns if each.column == "smoker")
     assert column.without == result.without_non_overlapping.divergence
+
+
+def test_what_separates_the_tables_does_not_hide_what_else_differs():
+    rng = np.random.default_rng(0)
+    first, second = (
+        pd.DataFrame({"year": year, "bill": rng.normal(shift, 1, 80), "size": rng.normal(0, 1, 80)})
+        for year, shift in ((2007, 0), (2009, 2))
+    )
+    result = compare_datasets(first, second, n_permutations=99)
+    rest = compare_datasets(first.drop(columns="year"), second.drop(columns="year"), n_permutations=99)
+    assert result.set_aside == ["year"]
+    assert [each.rule for each in result.regions] == [each.rule for each in rest.regions]
+    assert "bill" in result.regions[0].rule
+    assert {each.column: each.without for each in rest.columns}.items() <= {
+        each.column: each.without for each in result.columns
+    }.items()
+    assert_array_equal(result.of_rows.rows_a, rest.rows_a)
+    inside = result.rows(result.regions[0])
+    assert [len(each) for each in inside] == [
+        round(share * 80) for share in (result.regions[0].first, result.regions[0].second)
+    ]

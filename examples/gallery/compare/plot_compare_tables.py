@@ -23,12 +23,12 @@ print(result)
 print(f"the true divergence is at least {result.at_least:.2f} (95 %, approximate)")
 
 # %%
-# Some columns separate the tables by themselves. They count like all others, and the result without them is one
-# attribute away.
+# Some columns separate the tables by themselves. They count like all others, and the verdict also says what remains
+# without them.
 
 for column in result.non_overlapping:
     print(column.separates)
-print(result.rest)
+print(result.verdict)
 
 # %%
 # The picture of the result: the ratio at the rows, the test, and the effect of each column.

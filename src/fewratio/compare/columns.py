@@ -200,11 +200,13 @@ def explain_effects(columns: Sequence[ColumnDifference], name: str) -> str:
     return f"{scale}; times of day by the shorter way round the clock" if has_times else scale
 
 
-def explain_parts(columns: Sequence[ColumnDifference], joint: Sequence[ColumnDifference]) -> list[str]:
-    """Explain the divergences of columns, and the star at columns that differ only jointly (`joint`)."""
+def explain_parts(result: Any, columns: Sequence[ColumnDifference]) -> list[str]:
+    """Explain the divergences of some columns of a result, and the star at those that differ only jointly."""
     said = []
     if any(each.alone is not None for each in columns):
-        said.append("alone: the divergence of this column alone; without: of all other columns")
+        but = f" but {write_list(result.set_aside, 3)}" if result.set_aside else ""
+        said.append(f"alone: the divergence of this column alone; without: of all other columns{but}")
+    joint = result.joint_columns
     return said + ["* no difference alone, but part of a joint one"] * any(each in joint for each in columns)
 
 

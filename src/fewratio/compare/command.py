@@ -230,8 +230,6 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if result.p_value is not None:
         permutations = f"{'all ' * result.is_enumerated}{result.n_permutations} permutations"
         yield f"p-value     {result.p_value:.4g} ({permutations})"
-    if result.rest:
-        yield f"            {result.rest}"
     if result.rows_used is not None:
         yield f"rows used   {result.rows_used}"
     named = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL]
@@ -252,14 +250,11 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield f"            and {write_count(len(result.relations) - _RELATIONS, 'more pair')}; --json gives all"
     for place, region in enumerate(result.regions):
         yield f"{'' if place else 'regions':<12}{region.write(result.names)}"
-    differ = result.p_value is None or result.p_value <= LEVEL
-    yield from (f"            ({said})" for said in explain_regions(result.regions, differ))
+    yield from (f"            ({said})" for said in explain_regions(result))
     # If the divergence is 0, all ratios are 1: no row is more typical than another.
     if (result.p_value is None or result.p_value <= LEVEL) and result.divergence > 0:
         related = [str(name) for relation in result.relations[:1] for name in relation.columns] if not named else []
-        yield from _typical(
-            result, list(dict.fromkeys([*related, *(str(each.column) for each in result.columns)])), tables
-        )
+        yield from _typical(result.of_rows, related, tables, result.set_aside)
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
@@ -285,20 +280,25 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
     if differ:
-        said = [*explain_parts(named[: frame.SHOWN], result.joint_columns), write_source(result)]
+        said = [*explain_parts(result, named[: frame.SHOWN]), write_source(result)]
         yield from (f"  {each}" for each in filter(None, said))
 
 
-def _typical(result: "ComparisonResult", columns: list[str], tables: "Sequence[RawTable]") -> "Iterator[str]":
-    """Show the most typical rows of each sample, with their values in the columns that differ most."""
+def _typical(
+    result: "ComparisonResult", related: list[str], tables: "Sequence[RawTable]", aside: list[str]
+) -> "Iterator[str]":
+    """Show the most typical rows of each sample, with their values in related columns and those that differ most."""
+    from fewratio.core.wording import write_list
     from fewratio.report.rows import find_distinct
 
+    columns = list(dict.fromkeys([*related, *(str(each.column) for each in result.columns)]))
+    without = f", without {write_list(aside, 3)}" if aside and not result.set_aside else ""
     sides = (result.rows_a, result.ratios_a), (result.rows_b, result.ratios_b)
     for name, (rows, ratios), table, raw in zip(result.names, sides, result.samples.tables, tables, strict=True):
         shown = [label for label in columns if label in raw.places][:_VALUES]
         values = [raw.cells(label) for label in shown]
         counting = " (counting from 0)" * (table.row_names is None)
-        yield f"rows        the most typical of {name}{counting}"
+        yield f"rows        the most typical of {name}{without}{counting}"
         shown_rows, counts = find_distinct(table, rows, _ROWS)
         has_alike = bool(counts.max() > 1)
         cells: list[tuple[Any, ...]] = [("", "ratio", *(["rows alike"] * has_alike), *shown)]

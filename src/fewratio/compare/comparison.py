@@ -22,7 +22,7 @@ from fewratio.compare.columns import (
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit, measure_parts
 from fewratio.compare.regions import Region, bin_columns, find_regions
 from fewratio.compare.relations import Relation, describe_relations
-from fewratio.compare.verdict import rate_divergence, write_verdict
+from fewratio.compare.verdict import LARGEST, rate_divergence, write_verdict
 from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 MOST_GROUPS = 20
 # A column that does not differ alone is named if this share of the divergence, or less, is left without it.
 _LEFT = 0.5
+# A column gives nearly all of a divergence if it gives this share alone. Samples have nearly nothing in common from
+# this share of the largest divergence on.
+_NEARLY_ALL = 0.9
 # The divergences of this many columns are measured, the strongest.
 _MEASURED = 8
 # The kinds of columns that can shift by a deviation.
@@ -160,7 +163,10 @@ class ComparisonResult(Reported):
 
     @property
     def verdict(self) -> str:
-        """Whether the tables differ, by how much, or what would have been found, in a sentence or two."""
+        """Whether the tables differ, by how much, or what would have been found, in a few sentences.
+
+        If columns separate the samples by themselves, the last of them are about the comparison without these columns.
+        """
         return write_verdict(self)
 
     @cached_property
@@ -172,13 +178,12 @@ class ComparisonResult(Reported):
         """
         if not (self._is_different and self.is_held_out and math.isfinite(self.max_divergence)):
             return None
-        if self._differ_in_rare:
-            return None
         blocks, n_first = self._request.blocks, len(self.ratios_a)
         sizes = n_first, len(self.ratios_b)
         if blocks is not None:
             sizes = len(np.unique(blocks[:n_first])), len(np.unique(blocks[n_first:]))
-        return rate_divergence(self.divergence / self.max_divergence, *sizes)
+        rated = rate_divergence(self.divergence / self.max_divergence, *sizes)
+        return rated if rated == LARGEST or not self._differ_in_rare else None
 
     @property
     def detectable_shift(self) -> float | None:
@@ -271,42 +276,53 @@ class ComparisonResult(Reported):
             return _compare_samples(self.samples.drop(labels), self._request._replace(names=self.names))
 
     @property
-    def rest(self) -> str:
-        """What `without_non_overlapping` found, as text; "" if there is no such comparison."""
+    def set_aside(self) -> list[str]:
+        """The columns that separate the samples, if there are others to explain the rest of the difference by."""
+        return [] if self.without_non_overlapping is None else [each.name for each in self.non_overlapping]
+
+    @property
+    def of_rows(self) -> "ComparisonResult":
+        """The comparison to find typical rows by: without the columns that are set aside, if all rows differ by them.
+
+        All rows would then be equally typical.
+        """
         rest = self.without_non_overlapping
-        if rest is None:
-            return ""
-        p_value = "" if rest.p_value is None else f"p = {rest.p_value:.3g}, "
-        names = write_list(each.name for each in self.non_overlapping)
-        return f"without {names}: {p_value}divergence {rest.divergence:.3g}"
+        if rest is None or not rest.divergence or (rest.p_value or 0) > LEVEL:
+            return self
+        return rest if self.divergence > _NEARLY_ALL * self.max_divergence else self
 
     @cached_property
     def columns(self) -> list[ColumnDifference]:
         """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
-        found, parts = self._described_columns, self._parts[1]
-        if parts and len(self.non_overlapping) == 1 and (rest := self.without_non_overlapping) is not None:
-            # One number for what is left without a column.
-            place = [each.column for each in found].index(self.non_overlapping[0].column)
-            parts = [
-                (alone, rest.divergence if number == place else left) for number, (alone, left) in enumerate(parts)
-            ]
+        parts, nothing = self._parts[1], (None, None)
         return [
-            *(each._replace(alone=alone, without=rest) for each, (alone, rest) in zip(found, parts, strict=False)),
-            *found[len(parts) :],
+            each._replace(alone=alone, without=without)
+            for each in self._described_columns
+            for alone, without in [parts.get(each.column, nothing)]
         ]
 
     @cached_property
-    def _parts(self) -> tuple[float, list[tuple[float, float]]]:
-        """The divergence of all columns, and of each of the strongest alone and of all others, by one model."""
+    def _parts(self) -> tuple[float, dict[str | int, tuple[float, float]]]:
+        """The divergence of all columns that are not set aside, and of the strongest alone and of all others."""
         if self._variant is None or not self.is_held_out or (self.p_value is not None and not self._is_different):
-            return 0.0, []
+            return 0.0, {}
         *_, rng, for_parts = np.random.default_rng(self._request.seed).spawn(6)
         (pooled, is_first), blocks = _pool(self.samples), self._request.blocks
         used = select_rows(pooled, is_first, rng, None if self._request.pairs is None else blocks)
-        places = [self.samples.columns[each.column][1] for each in self._described_columns[:_MEASURED]]
+        rest = self.without_non_overlapping
+        labels = [each.column for each in (self._described_columns if rest is None else self.non_overlapping)]
+        places = [self.samples.columns[label][1] for label in labels[:_MEASURED]]
         numbers = None if blocks is None else blocks[used]
         seed = int(for_parts.integers(2**63))
-        return measure_parts(pooled[used], is_first[used], numbers, places, self._variant, seed)
+        total, measured = measure_parts(pooled[used], is_first[used], numbers, places, self._variant, seed)
+        parts = dict(zip(labels, measured, strict=False))
+        if rest is None:
+            return total, parts
+        if len(labels) == 1:
+            # One number for what is left without a column.
+            parts[labels[0]] = parts[labels[0]][0], rest.divergence
+        total, others = rest._parts
+        return total, parts | others
 
     @cached_property
     def _described_columns(self) -> list[ColumnDifference]:
@@ -350,7 +366,8 @@ class ComparisonResult(Reported):
         """Where the samples differ, as rules of up to three conditions, the strongest first; computed on demand.
 
         There are at most five, with p-values up to 0.05, whatever the test of the whole samples finds; none if there
-        was no test. Each is the strongest among the rows outside the regions before it.
+        was no test. Each is the strongest among the rows outside the regions before it. Columns that separate the
+        samples by themselves are left aside: `non_overlapping` describes them.
         """
         return self._regions[0]
 
@@ -365,6 +382,8 @@ class ComparisonResult(Reported):
     @cached_property
     def _regions(self) -> tuple[list[Region], Numbers]:
         """The regions, and the number of each row's region; -1 for none."""
+        if self.without_non_overlapping is not None:
+            return self.without_non_overlapping._regions
         pooled, is_first = _pool(self.samples)
         numbers, rng = self._request.blocks, np.random.default_rng(self._request.seed).spawn(4)[0]
         used = select_rows(pooled, is_first, rng, None if self._request.pairs is None else numbers)
@@ -372,6 +391,15 @@ class ComparisonResult(Reported):
         if self._test is None or not columns:
             return [], np.full(len(pooled), -1)
         return find_regions(columns, pooled, is_first, used, numbers, rng)
+
+    @property
+    def main_column(self) -> str | None:
+        """The column that gives nearly all of the divergence alone, if others differ, too."""
+        alone = {str(each.column): each.alone or 0.0 for each in self.columns if (each.p_value or 0) <= LEVEL}
+        if self.magnitude is None or self.non_overlapping or len(alone) < 2:
+            return None
+        name = max(alone, key=lambda each: alone[each])
+        return name if alone[name] >= _NEARLY_ALL * max(self._parts[0], self.divergence) else None
 
     @property
     def joint_columns(self) -> list[ColumnDifference]:

@@ -58,7 +58,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
             *([page.Section("Words", [_words(result)])] if result.words else []),
             *([page.Section("Relations", _relations(result))] if result.relations else []),
             *([page.Section("Regions", _regions(result))] if result.regions else []),
-            page.Section("Rows", _rows(result)),
+            page.Section("Rows", _rows(result.of_rows, result.set_aside)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
@@ -80,16 +80,15 @@ def _answer(result: Any) -> str:
     told += f" {source}" if (source := write_source(result)) else ""
     told += f" {result.words[0].write(result.names)}." if result.words else ""
     told += f" {result.relations[0].write(result.names)}." if result.relations else ""
-    told += f" {result.regions[0].write(result.names)}." if result.regions and not result.non_overlapping else ""
+    is_hint = (result.without_non_overlapping or result).p_value > LEVEL
+    told += f" {result.regions[0].write(result.names)}." if result.regions and not is_hint else ""
     return f"{result.verdict}{_apart(result)}{told}{rest}"
 
 
 def _apart(result: Any) -> str:
-    """Name the columns whose values do not overlap, and give the result without them."""
-    if not result.non_overlapping:
-        return ""
+    """Name the columns whose values do not overlap."""
     names = write_list((cut(each.separates, 80) for each in result.non_overlapping), _NAMED)
-    return f" {names}{f'; {result.rest}' * bool(result.rest)}."
+    return f" {names}." if names else ""
 
 
 def _not_compared(result: Any) -> str:
@@ -201,7 +200,7 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         + "p: adjusted for all columns. " * is_tested
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
-        + "".join(f" {said[0].upper()}{said[1:]}." for said in explain_parts(shown, joint))
+        + "".join(f" {said[0].upper()}{said[1:]}." for said in explain_parts(result, shown))
     )
     return [
         _effects(result),
@@ -288,16 +287,14 @@ def _regions(result: Any) -> list[page.Block]:
     ]
     headings = ["rows with", a, b, f"ratio {a}/{b}", "95 %", "p"]
     interval = "95 %: an approximate interval of the ratio that also accounts for the search."
-    note = " ".join(
-        f"{said[0].upper()}{said[1:]}." for said in explain_regions(result.regions, result.p_value <= LEVEL)
-    )
+    note = " ".join(f"{said[0].upper()}{said[1:]}." for said in explain_regions(result))
     return [
         grouped_bars(labels, shares, "regions", f"{described}."),
         page.Table("Where the tables differ, the strongest region first", headings, table, False, f"{note} {interval}"),
     ]
 
 
-def _rows(result: Any) -> list[page.Block]:
+def _rows(result: Any, aside: Sequence[str]) -> list[page.Block]:
     a, b = result.names
     labels = [str(each.column) for each in result.columns]
     tables, ratios = result.samples.tables, (result.ratios_a, result.ratios_b)
@@ -306,6 +303,8 @@ def _rows(result: Any) -> list[page.Block]:
         f"The ratio compares how likely a row is in {a} and in {b}: above 1 it is more typical of {a}, below 1 of {b}, "
         "near 1 of both."
     )
+    if aside and not result.set_aside:
+        about += f" Here {write_list(aside, _NAMED)} is left aside."
     regions, region_of = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)], []
     for table, of_table in zip(tables, zip(*map(result.rows, result.regions), strict=True), strict=bool(regions)):
         region_of.append(np.full(table.n_rows, -1))

@@ -8,21 +8,20 @@ import numpy as np
 from fewratio.core.wording import write_limit, write_list
 from fewratio.testing import LEVEL
 
+LARGEST = "very large"
 # How large a divergence is, by its share of the largest possible one: that share of the variance of a row's table, as 0
 # or 1, is explained by the row. Up to 14 % these are Cohen's limits for explained variance (1988, chapter 9); from 50 %
 # on, a row says more about its table than it leaves open.
-_BANDS = {"very small": 0.01, "small": 0.06, "medium": 0.14, "large": 0.5, "very large": 1.0}
+_BANDS = {"very small": 0.01, "small": 0.06, "medium": 0.14, "large": 0.5, LARGEST: 1.0}
 _WORDS = {
     "very small": ", but by very little",
     "small": " a little",
     "medium": " moderately",
     "large": " strongly",
-    "very large": " very strongly",
+    LARGEST: " very strongly",
 }
 # The square of the deviations by which two means must differ to be found different in four of five cases at the level.
 _FOUND = 7.85
-# A column explains a difference if it gives this share of the divergence alone.
-_NEARLY_ALL = 0.9
 
 
 def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
@@ -44,37 +43,45 @@ def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
     >>> rate_divergence(0.005, 20, 20) is None
     True
     """
-    band = next((name for name, limit in _BANDS.items() if share < limit), "very large")
+    band = next((name for name, limit in _BANDS.items() if share < limit), LARGEST)
     # If the means of a column differ by d deviations, a row explains a share of about d^2 / 4.
     return band if _BANDS[band] >= min(1.0, _FOUND / 4 * (1 / n_first + 1 / n_second)) else None
 
 
 def write_verdict(result: Any) -> str:
     """Say whether the tables differ, and by how much or what would have been found; see `ComparisonResult.verdict`."""
+    found, rest = _write_found(result), result.without_non_overlapping
+    more = "" if rest is None else f" Without {write_list(result.set_aside, 3)}, {_write_found(rest)}"
+    return f"{found[0].upper()}{found[1:]}{more}"
+
+
+def _write_found(result: Any) -> str:
     p_value = "" if result.p_value is None else f"p = {result.p_value:.2g}"
     least = f", at least {write_limit(result.at_least)}" if result.at_least else ""
     size = f"divergence {result.divergence:.2g}{least}"
     if result.p_value is None:
-        return f"No test was made ({size})."
+        return f"no test was made ({size})."
     if result.p_value > LEVEL:
-        return f"No difference was found ({p_value}).{_write_power(result)}"
+        return f"no difference was found ({p_value}).{_write_power(result)}"
     if result.paired_rows is not None:
-        return f"The pairs differ ({p_value}; {size} between the tables)."
+        return f"the pairs differ ({p_value}; {size} between the tables)."
     if not math.isfinite(result.max_divergence):
-        return f"The tables differ ({size}; {p_value})."
+        return f"the tables differ ({size}; {p_value})."
     if result.magnitude is None:
-        return f"The tables differ ({size}; {p_value}); they may differ more than the divergence shows."
-    return f"The tables differ{_WORDS[result.magnitude]} ({size}; {p_value})."
+        return f"the tables differ ({size}; {p_value}); they may differ more than the divergence shows."
+    return f"the tables differ{_WORDS[result.magnitude]} ({size}; {p_value})."
 
 
 def write_source(result: Any) -> str:
     """Name the column that gives nearly all of the divergence alone, if others differ, too; else ""."""
-    others = {str(each.column): each for each in result.columns if (each.p_value or 0) <= LEVEL}
-    if result.magnitude is None or result.non_overlapping or len(others) < 2:
+    if result.set_aside:
+        source = write_source(result.without_non_overlapping)
+        return source and f"Without {write_list(result.set_aside, 3)}, {source}"
+    name = result.main_column
+    if name is None:
         return ""
-    name = max(others, key=lambda each: others[each].alone or 0)
-    if (others.pop(name).alone or 0) < _NEARLY_ALL * result.divergence:
-        return ""
+    differ = (str(each.column) for each in result.columns if (each.p_value or 0) <= LEVEL)
+    others = [each for each in differ if each != name]
     adds = "adds" if len(others) == 1 else "add"
     return f"{name} alone shows nearly all of the difference; {write_list(others, 3)} {adds} little to it."
 
