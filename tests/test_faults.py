@@ -244,6 +244,7 @@ def test_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
         assert [each for each in shown if each not in found] == [], found
 
 
+@pytest.mark.slow
 def test_a_sample_of_all_bad_calls():
     calls = list(python_calls.calls())
     chosen = np.random.default_rng(0).permutation(len(calls))[:40]

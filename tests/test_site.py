@@ -148,6 +148,7 @@ def test_figures_of_a_page_have_records(page, measured):
         assert re.search(r"\d", measured.figure(figure))
 
 
+@pytest.mark.slow
 def test_paired_tests_are_of_the_tables(measured):
     from records import only, records
 

@@ -265,6 +265,7 @@ def test_points_are_a_window_apart_and_inside(window, more, seed):
     assert found.points.max() <= len(series) - window
 
 
+@pytest.mark.slow
 @given(st.integers(2, 5), st.integers(1, 3), seeds)
 @quick
 def test_row_by_row_gives_the_same_scores(window, n_features, seed):

@@ -172,6 +172,7 @@ def test_a_long_series_is_reported_and_drawn(noise):
     assert [row["x"] for row in first["layer"][-1]["data"]["values"]] == found.points.tolist()
 
 
+@pytest.mark.slow
 def test_rows_of_a_file_are_those_of_the_table():
     numbers = np.random.default_rng(0).normal(size=(N, 2)) + 5 * (np.arange(N) % 24 > 17)[:, None]
 

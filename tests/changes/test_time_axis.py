@@ -198,6 +198,7 @@ def run(*words):
     return CliRunner().invoke(app, ["changes", *map(str, words)], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_the_shell_answers_for_each_series(tmp_path):
     path, report, rows = through_csv(LONG, tmp_path), tmp_path / "report.html", tmp_path / "rows.csv"
     refused = run(path)

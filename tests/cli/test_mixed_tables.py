@@ -132,6 +132,7 @@ def test_a_reference_stands_for_its_table(folder, tmp_path):
         assert "--drop is given, but a.fewratio is a reference" in line
 
 
+@pytest.mark.slow
 def test_columns_can_be_chosen(folder):
     def used(*options, a="a.csv", b="b.csv"):
         found = answer(folder, "compare", a, b, "--permutations", "0", *options)
@@ -263,6 +264,7 @@ def test_pairs_are_offered_and_compared(tmp_path):
     assert answer(tmp_path, "columns", "a.csv", "b.csv")["pairs"] == {"column": "country", "n_shared": 28}
 
 
+@pytest.mark.slow
 def test_groups_of_many_rows_say_how_many_are_used(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.normal(size=360), "y": rng.normal(size=360), "g": list("abc") * 120})

@@ -257,6 +257,7 @@ def test_a_condition_on_something_else_than_outliers_is_refused(tmp_path):
     assert "it must be outliers" in done.stderr
 
 
+@pytest.mark.slow
 def test_compare_all_names_the_file_with_the_rest(tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "many").mkdir()

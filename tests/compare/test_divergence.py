@@ -121,6 +121,7 @@ def test_the_limit_is_below_the_truth_where_rare_rows_are_missing():
     assert max(limits) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "truth"), [(0.0, 0.0), (1.0, 0.102), (3.0, 0.401)])
 def test_divergence_and_limit_come_near_the_truth_from_below(shift, truth):
     found = [compared(*samples(seed, 100, 80, d=1, shift=shift)) for seed in range(8)]

@@ -192,6 +192,7 @@ class Picture:
         self.brightness = brightness
 
 
+@pytest.mark.slow
 def test_an_encoder_makes_vectors_of_anything():
     sizes = []
 

@@ -188,7 +188,11 @@ def weights(A, B):
         return (importance_weights(A, B, random_state=0).weights,)
 
 
-@pytest.mark.parametrize("application", [comparison, outliers, changes, weights], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "application",
+    [comparison, outliers, pytest.param(changes, marks=pytest.mark.slow), weights],
+    ids=lambda each: each.__name__,
+)
 def test_the_unit_of_a_column_does_not_matter(application):
     expected = application(A, B)
     for factor in (1000, 1 / 7):
@@ -242,6 +246,7 @@ def test_rows_without_a_group_are_left_out_with_a_warning():
     assert (len(result.ratios_a), len(result.ratios_b)) == (len(A) - 1, len(B) - 1)
 
 
+@pytest.mark.slow
 def test_many_categories_beside_numbers_are_compared_before_they_are_pooled():
     rng = np.random.default_rng(0)
     names = np.array([f"plane {i}" for i in range(300)])
@@ -345,6 +350,7 @@ def test_columns_that_differ_together_are_listed_though_neither_does_alone():
     assert "x *" not in found.to_html()
 
 
+@pytest.mark.slow
 def test_many_pooled_categories_are_counted():
     rng = np.random.default_rng(0)
     planes = [rng.integers(0, 400, 300) for _ in range(2)]
@@ -416,6 +422,7 @@ def test_a_difference_in_rare_categories_is_said_not_to_be_seen_by_the_model():
     assert found.magnitude is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_columns", "said"),
     [
@@ -471,6 +478,7 @@ def test_categories_that_may_be_misprints_are_said(recwarn, first, second, said)
     assert found == [f"Only one table has {each}. Where they are the same, write them alike." for each in said]
 
 
+@pytest.mark.slow
 def test_a_rare_category_that_differs_is_named():
     rng = np.random.default_rng(3)
     common = [rng.choice(["UA", "B6", "EV", "DL", "WN"], 1500).tolist() for _ in range(2)]

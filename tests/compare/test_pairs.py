@@ -107,7 +107,8 @@ def test_pairs_keep_the_level():
     assert_level_is_kept(rejections)
 
 
-@pytest.mark.parametrize(("n_rows", "n_columns"), [(300, 1), (57, 5), pytest.param(1500, 3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(300, 1), (57, 5), (1500, 3)])
 def test_pairs_of_equal_rows_do_not_differ(n_rows, n_columns):
     rows, names = np.random.default_rng(0).normal(50, 10, (n_rows, n_columns)).round(2), np.arange(n_rows)
     found = compare_datasets(rows, rows, paired=(names, names), n_permutations=99, random_state=1)

@@ -101,6 +101,7 @@ def test_a_wild_value_hides_no_outlier():
     assert roc_auc_score(~outlier[1:], scores[1:]) > 0.97
 
 
+@pytest.mark.slow
 @given(st.integers(4, 7), st.integers(1, 4), st.booleans(), seeds)
 @few
 def test_no_normal_scores_lower_than_left_out_if_it_changes_places_with_a_row(n, m, rounded, seed):

@@ -113,6 +113,7 @@ def test_the_order_of_sources_and_rows_does_not_matter():
     np.testing.assert_allclose(*found, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_alpha_may_change_after_pretraining(model):
     nu, de = (dataset.X[:5] for dataset in family(2, seed=2))
     for alpha in (0.0, 0.2, 0.9):
@@ -123,6 +124,7 @@ def test_alpha_may_change_after_pretraining(model):
     model.set_params(alpha=0.5)
 
 
+@pytest.mark.slow
 def test_a_saved_model_gives_the_same_answers(model, tmp_path):
     nu, de = (dataset.X[:5] for dataset in family(2, seed=4))
     model.save(tmp_path / "m.model")
@@ -133,12 +135,14 @@ def test_a_saved_model_gives_the_same_answers(model, tmp_path):
         DiscriminantRatioEstimator.load(tmp_path / "m.model")
 
 
+@pytest.mark.slow
 def test_a_seed_of_numpy_is_saved_as_a_number(model, tmp_path):
     copied = copy(model).set_params(random_state=np.int64(7))
     copied.save(tmp_path / "m.model")
     assert load_model(tmp_path / "m.model").random_state == 7
 
 
+@pytest.mark.slow
 def test_files_that_do_not_fit_together_are_refused(model, tmp_path):
     model.save(tmp_path / "m.model")
     arrays, header = read_tensors(tmp_path / "m.model", "model")
@@ -196,6 +200,7 @@ def test_units_count_by_what_held_out_sources_say(model):
     assert (of_normal > 2 * of_wild).all()
 
 
+@pytest.mark.slow
 def test_many_pairs_are_compared_by_what_was_learned(model, monkeypatch):
     samples = [np.random.default_rng(seed).normal(seed % 2, 1, (5, model.n_features_in_)) for seed in range(4)]
     learned = max(zip(map(sum, model._shares_of_learned), model.learned_, strict=True), key=lambda each: each[0])[1]

@@ -63,6 +63,7 @@ def test_members_are_told_the_alphas_of_their_tasks():
 TOLERANCES = {torch.float64: 1e-8, torch.float32: 0.1 * PLAN.learning_rate}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [*((name, torch.float64) for name in MODELS), ("mean", torch.float32), ("gaussian", torch.float32)],

@@ -209,6 +209,7 @@ def test_each_task_has_an_alpha_of_the_range():
     assert make_sampler([SHAPES["even"]])(torch.tensor(0)).alpha is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skew", [1.0, 3.0])
 def test_skew_makes_small_sizes_the_more_frequent(skew):
     sampler = make_sampler([SHAPES["even"]], nu_size=SupportSize(1, 4), tasks_per_step=4, skew=skew)
