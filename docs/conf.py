@@ -61,7 +61,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "choosing": [], "moving": []}
+html_sidebars = {"index": [], "choosing": [], "moving": [], "tutorial/*": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
