@@ -300,23 +300,23 @@ def test_a_changed_relation_is_named_with_both_correlations():
 
 def test_a_changed_relation_of_a_category_is_named_with_means_or_shares():
     rng = np.random.default_rng(0)
-    tables = []
+    tables, home = [], "home=city"
     for sign in (1, -1):
         city = rng.choice(["Oslo", "Rome"], 120)
         is_oslo = city == "Oslo"
         price = 10 + 2 * sign * (is_oslo - 0.5) + rng.normal(size=120)
         is_new = rng.random(120) < 0.5 + 0.35 * sign * (2 * is_oslo - 1)
-        tables.append(pd.DataFrame({"city": city, "price": price, "is_new": is_new, "x": rng.normal(size=120)}))
+        tables.append(pd.DataFrame({home: city, "price": price, "is_new": is_new, "x": rng.normal(size=120)}))
     tables[0].loc[::9, "price"] = np.nan
     found = compare_datasets(*tables, random_state=0)
     by_columns = {frozenset(each.columns): each for each in found.relations}
     # Price and is_new follow the city in the same way, so their relation stays.
-    assert set(by_columns) == {frozenset(("city", "price")), frozenset(("city", "is_new"))}
-    price = by_columns[frozenset(("city", "price"))]
-    where = tables[0]["city"] == price.where.removeprefix("city = ")
+    assert set(by_columns) == {frozenset((home, "price")), frozenset((home, "is_new"))}
+    price = by_columns[frozenset((home, "price"))]
+    where = tables[0][home] == price.where.removeprefix("home=city = ")
     expected = [f"{tables[0]['price'][each].mean():.3g}" for each in (where, ~where)]
     assert [price.inside[0], price.elsewhere[0]] == expected
-    new = by_columns[frozenset(("city", "is_new"))]
+    new = by_columns[frozenset((home, "is_new"))]
     assert new.inside[0].endswith("%")
     assert new.write(("May", "June")).startswith("Where ")
     assert f"the mean of price is {price.inside[0]} in A and {price.inside[1]} in B, elsewhere" in found.to_html()

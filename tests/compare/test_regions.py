@@ -8,6 +8,7 @@ import pytest
 
 from fewratio import compare_datasets
 from fewratio.compare.conditions import BinnedColumn, Condition
+from fewratio.compare.regions import _compute_interval
 from fewratio.data.column_kinds import DATE, DURATION, TIME
 from fewratio.data.columns import Column
 from fewratio.errors import ParameterError
@@ -167,6 +168,12 @@ def test_pairs_and_blocks_are_permuted_as_such() -> None:
 def test_foreign_region_is_refused(planted: Any, mixed: Any) -> None:
     with pytest.raises(ParameterError, match=r"result\.regions"):
         planted[2].rows(mixed[2].regions[0])
+
+
+@pytest.mark.parametrize("counts", [(6, 0), (0, 6), (9, 2)])
+def test_the_interval_of_a_named_region_agrees_with_its_p_value(counts: tuple[int, int]) -> None:
+    low, high = _compute_interval(counts, (40, 40), 4.0)
+    assert (1 <= low < high) if counts[0] > counts[1] else (low < high <= 1)
 
 
 @pytest.mark.parametrize(

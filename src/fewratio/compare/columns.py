@@ -268,7 +268,7 @@ def describe_column(column: Column, sides: Sequence[Floats]) -> Described:
         largest = int((np.abs(effects) * np.sqrt(sizes * (sizes.sum() - sizes))).max(0).argmax())
         if column.pools_others and shares[:, -1].max() > _MOST:
             largest = shares.shape[1] - 1
-        what = column.feature_names[largest].removeprefix(f"{column.name}=").removeprefix(f"{column.name} is ")
+        _, what = column.features[largest]
         return Described([f"{what} {share:.0%}" for share in shares[:, largest]], effects[:, largest].tolist(), gaps)
     values = [column.decode(side) for side in sides]
     known = [place for place, side in enumerate(values) if len(side)]

@@ -403,7 +403,10 @@ class ComparisonResult(Reported):
 
     @property
     def joint_columns(self) -> list[ColumnDifference]:
-        """The columns without which half of the divergence or more is lost, though they do not differ alone."""
+        """The columns without which half of the divergence or more is lost, though they do not differ alone.
+
+        Only the first eight of `columns` are measured.
+        """
         most = _LEFT * self._parts[0]
         return [
             each

@@ -57,7 +57,8 @@ class Region(NamedTuple):
     ratio : float
         First share / second share; infinite if the second sample has no such row.
     ratio_low, ratio_high : float
-        An approximate 95 % interval for the ratio that accounts for the search: it holds for all regions at once.
+        An approximate 95 % interval for the ratio that accounts for the search: it holds for all regions at once. It
+        ends at 1 at the latest: the p-value says that the shares differ.
     p_value : float
         The chance that the search finds a region as strong if nothing differs. From the second region on: among the
         rows outside earlier regions, which assumes that those are real.
@@ -179,12 +180,13 @@ def bin_columns(columns: Mapping[str | int, tuple[Column, slice]], rows: Floats)
 
 
 def _compute_interval(counts: Sequence[int], sizes: Sequence[int], quantile: float) -> tuple[float, float]:
-    """Return limits of the ratio of two shares, `quantile` standard errors of its logarithm from it."""
+    """Return limits of the ratio of two shares that differ, `quantile` standard errors of its logarithm from it."""
     n = np.array(counts) + 0.5, np.array(sizes) + 1.0
     middle = float(np.log(n[0] / n[1]) @ [1, -1])
     error = float((1 / n[0] - 1 / n[1]).sum()) ** 0.5
+    low = math.exp(middle - quantile * error) if counts[0] else 0.0
     high = math.exp(middle + quantile * error) if counts[1] else math.inf
-    return math.exp(middle - quantile * error) if counts[0] else 0.0, high
+    return (max(low, 1.0), high) if middle > 0 else (low, min(high, 1.0))
 
 
 def _test_search(

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import rank_values
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, FREE, TIME, VECTOR
+from fewratio.data.column_kinds import BOOLEAN, DATE, FREE, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.estimators.samples import Samples
 
@@ -113,12 +113,10 @@ def _read_feature(samples: Samples, number: int) -> _Feature | None:
         return None
     values = [np.asarray(table.numbers[:, number]) for table in samples.tables]
     offset, is_known = number - place.start, [np.ones(len(each), dtype=np.bool_) for each in values]
-    if column.kind == CATEGORY or offset:
-        category = column.feature_names[offset].replace("=", " = ", 1)
-    elif column.kind == BOOLEAN:
+    what, text = column.features[offset]
+    category = {"category": f"{column.name} = {text}", "missing": f"{column.name} is missing"}.get(what)
+    if column.kind == BOOLEAN and what == "value":
         category = f"{column.name} = True"
-    else:
-        category = None
     if column.marks_missing and offset < place.stop - place.start - 1:
         is_known = [table.numbers[:, place.stop - 1] == 0 for table in samples.tables]
     return _Feature(label, column, values, is_known, category)

@@ -233,15 +233,25 @@ class Column:
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features that the column becomes."""
+        forms = {"category": "{}={}", "value": "{} ({})", "missing": "{} is {}"}
+        return tuple(
+            self.name if (kind, text) == ("value", "") else forms[kind].format(self.name, text)
+            for kind, text in self.features
+        )
+
+    @property
+    def features(self) -> tuple[tuple[str, str], ...]:
+        """What each feature is, and which one: a category, a value (such as its sine), or whether it is missing."""
         if self.left_out is not None:
             return ()
-        names = [f"{self.name}={category}" for category in self.categories] if self.kind == CATEGORY else [self.name]
-        names = [f"{self.name} (sine)", f"{self.name} (cosine)"] if self.kind == TIME else names
+        texts = list(self.categories) if self.kind == CATEGORY else [""]
+        texts = ["sine", "cosine"] if self.kind == TIME else texts
         if self.kind in (FREE, VECTOR):
-            numbered = [f"{self.name} (direction {place})" for place in range(1, len(self.directions) + 1)]
-            names = [f"{self.name} (words)"] * (self.kind == FREE) + numbered
-        others = [f"{self.name}=other"] if self.pools_others else []
-        return (*names, *others, *([f"{self.name} is missing"] if self.marks_missing else []))
+            numbered = [f"direction {place}" for place in range(1, len(self.directions) + 1)]
+            texts = ["words"] * (self.kind == FREE) + numbered
+        what = "category" if self.kind == CATEGORY else "value"
+        others = [("category", "other")] * self.pools_others
+        return (*((what, text) for text in texts), *others, *([("missing", "missing")] * self.marks_missing))
 
     def encode(self, values: ColumnValues, result: NDArray[Any]) -> list[str]:
         """Write the features of a table's column into an array of shape (n, n_features) of zeros.

@@ -87,8 +87,7 @@ def list_features(encoding: Encoding) -> list[Feature]:
             found = [("category", "true")]
         else:
             # For free text and vectors: which of their numbers.
-            texts = [name.removeprefix(f"{column.name} (").rstrip(")") for name in column.feature_names[:-1]]
-            found = [("value", text if column.directions else "") for text in texts]
+            found = [(what, text if column.directions else "") for what, text in column.features[:-1]]
         features += [Feature(column.name, *each, missing) for each in (*found, ("missing", "missing"))]
     return features
 
