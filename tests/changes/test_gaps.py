@@ -1,9 +1,12 @@
 """Gaps of a series are filled from what is there."""
 
 import numpy as np
+import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewratio import detect_changes
 from fewratio.changes.gaps import fill_gaps
 
 
@@ -31,3 +34,12 @@ def test_a_gap_at_the_start_has_the_noise_of_the_rest():
     series[:100] = np.nan
     fill_gaps(series, np.isnan(series))
     assert 0.7 < series[:100].std() < 1.3
+
+
+def test_means_beside_a_long_gap_are_of_values_that_are_there():
+    values = np.random.default_rng(0).normal(size=200)
+    values[100:] += 8
+    expected = values[60:80].mean(), values[120:140].mean()
+    values[80:120] = np.nan
+    (change,) = [each for each in detect_changes(pd.DataFrame({"x": values})).changes if each["column"] == "x"]
+    assert (change["mean_before"], change["mean_after"]) == pytest.approx(expected)

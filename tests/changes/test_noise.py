@@ -70,6 +70,24 @@ def test_a_spread_that_may_swing_raises_doubts_about_a_change(seed):
     assert not len(detect_changes(garch(np.random.default_rng(seed))[N : 2 * N]).points)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_a_share_that_moves_is_found_and_named(seed):
+    rows = (np.random.default_rng(seed).random(N) < np.where(TIME < N // 2, 0.05, 0.5)).astype(float)
+    (change,) = detect_changes(rows).changes
+    assert change["kind"] == "share"
+    assert abs(change["row"] - N // 2) <= 16
+    # Of all rows, not of the nearest 20.
+    assert change["mean_before"] == pytest.approx(rows[: change["row"]].mean())
+    assert change["mean_after"] == pytest.approx(rows[change["row"] :].mean())
+
+
+def test_columns_share_a_note():
+    rng = np.random.default_rng(0)
+    grown = {name: np.exp(0.02 * TIME + 0.1 * rng.normal(size=N)) for name in ("gold", "silver")}
+    notes = [note for note in detect_changes(pd.DataFrame(grown)).notes if "logarithms" in note]
+    assert [note.partition(":")[0] for note in notes] == ["gold, silver"]
+
+
 def test_the_variance_is_that_of_the_recursion():
     squares, variance, expected = np.random.default_rng(0).normal(size=30) ** 2, 1.0, []
     for square in [1.0, *squares[:-1]]:

@@ -112,15 +112,16 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         if filled := [column.name for column in result.encoding.used if column.marks_missing]:
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
-        yield f"changes  means of up to {result.n_near} rows before -> after; deviations about level and season"
+        shares = "; shares of all rows up to the next change" * any(kind == "share" for _, kind in result.kinds)
+        yield f"changes  means of up to {result.n_near} rows before -> after; deviations about level and season{shares}"
     for change in result.changes:
         moment = "" if change["name"] is None else f" ({change['name']})"
         p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
         before, after = write_apart(change["mean_before"], change["mean_after"])
+        deviations = f" (deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g})"
         yield (
-            f"  row {change['row']}{moment}: {change['kind']} of {change['column']} {before} -> {after} "
-            f"(deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g}), "
-            f"score {change['score']:.3g}{p_value}"
+            f"  row {change['row']}{moment}: {change['kind']} of {change['column']} {before} -> {after}"
+            f"{deviations * (change['kind'] != 'share')}, score {change['score']:.3g}{p_value}"
         )
     yield from (f"note     {note}" for note in result.notes)
 

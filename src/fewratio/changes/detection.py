@@ -53,7 +53,7 @@ class ChangeResult(Reported):
         Rows per window, if windows were compared.
     kinds : tuple of (int, str)
         For each change, the number of the column that changed most, and what changed in it: level, spread, slope,
-        season, or distribution if it is none of these.
+        season, share (of zeros and ones), or distribution if it is none of these.
     estimator : RatioEstimator or None
         The estimator that scored the windows; pass it to a `ChangeDetector` for later rows.
     row_names : sequence of str or None
@@ -73,6 +73,8 @@ class ChangeResult(Reported):
         The season, plus the level and perhaps slope of each segment; for a long series, only what is not a change.
     notes : tuple of str
         What was guessed, and what the answer does not cover.
+    gaps : dict
+        In which rows each column of `series` was missing, if it was in any; not for a long series.
     settings : dict
         The arguments of `detect_changes`.
     """
@@ -93,6 +95,7 @@ class ChangeResult(Reported):
     order: Numbers | None
     levels: Any
     notes: tuple[str, ...] = ()
+    gaps: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -109,16 +112,21 @@ class ChangeResult(Reported):
     def changes(self) -> list[dict[str, Any]]:
         """What changed at each point, described by the column that changed most.
 
-        Each has the keys row, name, score, p_value, column, kind (level, spread, slope, season or distribution),
-        mean_before and mean_after: means of up to `n_near` rows before and after; and deviation_before and
-        deviation_after: standard deviations about `levels` of the rows up to the neighbouring changes, 10,000 at most.
+        Each has the keys row, name, score, p_value, column, kind (level, spread, slope, season, share or distribution),
+        mean_before and mean_after: means of up to `n_near` rows before and after, or of a share of all rows up to the
+        neighbouring changes; and deviation_before and deviation_after: standard deviations about `levels` of the rows
+        up to the neighbouring changes, 10,000 at most. Missing values do not count.
         """
         ends, found = [0, *self.points.tolist(), len(self.scores)], []
         for number, (row, (column, kind)) in enumerate(zip(self.points.tolist(), self.kinds, strict=True)):
             start, stop = max(ends[number], row - _MOST_ROWS), min(ends[number + 2], row + _MOST_ROWS)
             beside, levels = (each[start:stop][:, column] for each in (self.series, self.levels))
-            before, after = np.split(beside, [row - start])
-            deviations = [float(part.std()) for part in np.split(beside - levels, [row - start])]
+            is_there = ~self.gaps.get(self.feature_names[column], np.zeros(len(self.scores), dtype=bool))[start:stop]
+            # A side that is one long gap has only the values it was filled with.
+            parts = np.split(np.arange(len(beside)), [row - start])
+            parts = [part[is_there[part]] if is_there[part].any() else part for part in parts]
+            deviations = [float((beside - levels)[part].std()) for part in parts]
+            n_near = len(beside) if kind == "share" else self.n_near
             # Without rounding errors.
             digits = 9 - int(np.log10(max(np.ptp(beside), 1e-300)))
             found.append(
@@ -129,8 +137,8 @@ class ChangeResult(Reported):
                     "p_value": None if self.p_values is None else float(self.p_values[number]),
                     "column": self.feature_names[column],
                     "kind": kind,
-                    "mean_before": round(float(before[-self.n_near :].mean()), digits),
-                    "mean_after": round(float(after[: self.n_near].mean()), digits),
+                    "mean_before": round(float(beside[parts[0][-n_near:]].mean()), digits),
+                    "mean_after": round(float(beside[parts[1][:n_near]].mean()), digits),
                     "deviation_before": round(deviations[0], digits),
                     "deviation_after": round(deviations[1], digits),
                 }
@@ -372,6 +380,7 @@ def detect_changes(
     levels = trace_levels(found, points)[:, : opened.rows.shape[1]]
     if blocks is not None:
         kinds = [(blocks.columns[each], kind if each < levels.shape[1] else "spread") for each, kind in kinds]
+        kinds = [(each, "share" if blocks.is_binary[each] and kind != "season" else kind) for each, kind in kinds]
     changes = changes._replace(kinds=tuple(kinds))
     if blocks is not None:
         changes = blocks.locate_in_rows(changes, found.background[:, : levels.shape[1]])
@@ -386,14 +395,18 @@ def detect_changes(
         order=opened.order,
         levels=levels if blocks is None else blocks.list_background(found.background[:, : levels.shape[1]]),
         notes=(*_write_gaps(opened, changes), *write_notes(found, opened.feature_names, is_test)),
+        gaps=opened.gaps,
         settings=settings,
     )
 
 
 def _write_gaps(series: Series, changes: FoundChanges) -> Iterator[str]:
     """Say which changes lie within a long gap of their column."""
+    by_gap: dict[str, dict[str, None]] = {}
     for point, (column, _) in zip(changes.points.tolist(), changes.kinds, strict=True):
         name = series.feature_names[column]
-        ends = describe_gap(series.gaps[name], point, series.row_names) if name in series.gaps else ""
-        if ends:
-            yield f"{name}: there are no values between {ends}; the change may have happened at any time in between."
+        if name in series.gaps and (ends := describe_gap(series.gaps[name], point, series.row_names)):
+            by_gap.setdefault(ends, {})[name] = None
+    for ends, names in by_gap.items():
+        said = f"there are no values between {ends}; the change may have happened at any time in between."
+        yield f"{', '.join(names)}: {said}"

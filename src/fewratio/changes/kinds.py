@@ -1,10 +1,10 @@
-"""What changed at a moment: which column, and its level, spread, slope or season."""
+"""What changed at a moment: which column, and its level, spread, slope, season or share."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from fewratio.changes.segment_costs import rounding_variance
+from fewratio.changes.segment_costs import is_share, rounding_variance
 from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments
 from fewratio.core.shapes import Floats
 
@@ -12,7 +12,8 @@ from fewratio.core.shapes import Floats
 def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tuple[int, str]]:
     """Return the number of the column that changed most at each point, and what changed in it.
 
-    That is whichever raises the likelihood most: level, spread or slope; distribution if none raises it much.
+    What changed is whichever raises the likelihood most: level, spread or slope; distribution if none does much. If the
+    column has zeros and ones that alternate, the share changes.
     """
     rows, least = found.rows - found.background, rounding_variance(found.rows) + 1e-18 * np.ptp(found.rows, axis=0) ** 2
     ends, named = [0, *points, len(rows)], []
@@ -39,21 +40,24 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tu
         column = int(np.sum(list(gains.values()), axis=0).argmax())
         kind = max(gains, key=lambda each: gains[each][column])
         kind = kind if gains[kind][column] > 2 * np.log(n) else "distribution"
+        kind = "share" if is_share(found.rows[:, column]) else kind
         named.append((column, "season" if point == found.stop else kind))
     return named
 
 
 def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> list[str]:
     """Say what was guessed about the columns, and what the answer does not cover."""
-    notes = []
+    limit = " The level of the test is approximate." if is_test else ""
+    by_text: dict[str, list[str]] = {}
     for name, is_log, swings in zip(names, found.is_log, found.swings, strict=False):
-        if is_log:
-            notes.append(f"{name}: logarithms are compared, as rows differ by factors rather than by steps.")
-        if swings.reaction:
-            limit = " The level of the test is approximate." if is_test else ""
-            notes.append(f"{name}: calm and wild stretches alternate by themselves; these are not changes.{limit}")
-        elif swings.season is not None:
-            notes.append(f"{name}: the spread has a season, which is not a change.")
+        said = {
+            "logarithms are compared, as rows differ by factors rather than by steps.": is_log,
+            f"calm and wild stretches alternate by themselves; these are not changes.{limit}": swings.reaction,
+            "the spread rises and falls regularly, which is not a change.": swings.season is not None,
+        }
+        for text in said:
+            by_text.setdefault(text, []).extend([name] * bool(said[text]))
+    notes = [f"{', '.join(named)}: {text}" for text, named in by_text.items() if named]
     if found.tie is not None:
         notes.append(
             f"A step at row {found.tie} and a line explain the rows about equally well. If you know that there is no "

@@ -90,7 +90,7 @@ class LongSeries:
                 report(part.stop * self.size, None)
         # The mean of zeros and ones determines their deviation.
         shares = self.means * (1 - self.means)
-        self._is_binary = np.isclose(self.deviations**2, shares, atol=1e-12).all(0)
+        self.is_binary = np.isclose(self.deviations**2, shares, atol=1e-12).all(0)
         for value, mark in self._marks.items():
             is_gap = self.means[:, mark] == 1
             fill_gaps(self.means[:, value], is_gap)
@@ -98,13 +98,13 @@ class LongSeries:
 
     def select(self, is_used: NDArray[np.bool_]) -> None:
         """Keep some of the columns."""
-        self._is_used, self._is_binary = is_used, self._is_binary[is_used]
+        self._is_used, self.is_binary = is_used, self.is_binary[is_used]
         self.means, self.deviations = self.means[:, is_used], self.deviations[:, is_used]
 
     @property
     def features(self) -> Floats:
         """The means and the logarithms of the deviations: a change of spread is a change of level in the latter."""
-        deviations = self.deviations[:, ~self._is_binary]
+        deviations = self.deviations[:, ~self.is_binary]
         usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
         return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
 
@@ -121,7 +121,7 @@ class LongSeries:
     @property
     def columns(self) -> list[int]:
         """The column that each of the features describes."""
-        return [*range(len(self._is_binary)), *np.flatnonzero(~self._is_binary).tolist()]
+        return [*range(len(self.is_binary)), *np.flatnonzero(~self.is_binary).tolist()]
 
     def _list_held(self, compute: Callable[[int, int], Floats]) -> Any:
         rows = RowsOnDemand((len(self._numbers), int(self._is_used.sum())), compute)

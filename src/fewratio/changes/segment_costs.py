@@ -171,6 +171,16 @@ def rounding_variance(series: Floats) -> Floats:
     return np.array(least)
 
 
+def has_two_values(column: Floats) -> bool:
+    """Return whether a column has two values: the share of one of them determines its spread."""
+    return len(np.unique(column)) == 2
+
+
+def is_share(column: Floats) -> bool:
+    """Return whether a column has zeros and ones that alternate."""
+    return has_two_values(column) and column.min() == 0 and column.max() == 1 and not is_staircase(column)
+
+
 def running_median(column: Floats) -> Floats:
     """Return a column without isolated values."""
     return np.asarray(median_filter(column, _RUNNING, mode="nearest"))
