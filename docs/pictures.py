@@ -37,13 +37,13 @@ CROP = """n => {
 }"""
 
 
-def shoot_report(browser, path):
+def shoot_report(browser, path, scheme):
     """Save the beginning of the report of two tables of wines."""
     from sample_report import write_sample_report
 
     with TemporaryDirectory() as folder:
         report = write_sample_report(Path(folder, "report.html"))
-        page = browser.new_page(viewport={"width": 900, "height": 3000}, device_scale_factor=2)
+        page = browser.new_page(viewport={"width": 900, "height": 3000}, device_scale_factor=2, color_scheme=scheme)
         page.goto(report.as_uri())
         page.wait_for_selector("main table svg, main table canvas")
         page.wait_for_timeout(1000)
@@ -94,6 +94,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "docs" / "_ext"))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**CHROMIUM)
-        shoot_report(browser, IMAGES / "report.png")
+        for scheme, name in (("light", "report.png"), ("dark", "report-dark.png")):
+            shoot_report(browser, IMAGES / name, scheme)
         shoot_page(browser, IMAGES / "page.gif")
         browser.close()
