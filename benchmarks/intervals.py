@@ -1,19 +1,21 @@
 """How often do intervals hold that were learned from related datasets, and how wide are they?
 
-The default and the closed form learn from the sources of a family, and are fitted to pairs of its targets, one in ten
+The default, the closed form and networks learn from a family, and are fitted to pairs of its targets, one in ten
 of a dataset with itself. Truths are known of two families of Gaussians. Of others the ratio that the default gives with
 up to 100 rows per sample stands for the truth, with its log-ratio times the factor, one per family, that suits the
 labels of the query rows best; and for the divergence that of Eq. 8 at these rows. Only query rows that nothing was
 fitted to count. One JSON line per family, split, estimator and rows per sample.
 
     python benchmarks/intervals.py > results/benchmarks/intervals.jsonl
+    python benchmarks/intervals.py --estimators "network, 30 steps" "network, 500 steps" \
+        --families "Gaussians, one column" School donors
 """
 
 import argparse
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +31,8 @@ SIZES, LEVEL, ALPHA = (1, 3, 5, 10), 0.9, 0.5
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "default": lambda: AutoRatioEstimator(ALPHA, random_state=0),
     "closed form": lambda: DiscriminantRatioEstimator(ALPHA),
+    "network, 30 steps": lambda: _network(30),
+    "network, 500 steps": lambda: _network(500),
 }
 # Rows to fit the reference to at most, and at least; query rows per dataset; datasets of the families with known truth.
 _MOST_ROWS, _LEAST_ROWS, _N_QUERY, _N_SOURCES, _N_TARGETS = 100, 20, 30, 100, 40
@@ -36,6 +40,14 @@ _MOST_ROWS, _LEAST_ROWS, _N_QUERY, _N_SOURCES, _N_TARGETS = 100, 20, 30, 100, 40
 _LAM = 0.8 / 2.0 ** np.arange(10)
 # What two ratios may differ by without a miss: below that it is rounding.
 _ROUNDING = 2e-3
+
+
+def _network(n_steps: int) -> Any:
+    from fewratio import MetaRatioEstimator
+    from fewratio.estimators.networks import Training
+
+    training = Training(max_steps=n_steps)
+    return MetaRatioEstimator(ALPHA, training=training, device="cpu", random_state=0, progress=False)
 
 
 class Case(NamedTuple):
@@ -119,15 +131,16 @@ def reference_cases(targets: list[np.ndarray], estimator: Any, seed: int, n_pair
     return found
 
 
-def family_records(family: str, seed: int, n_pairs: int) -> Iterator[dict[str, Any]]:
-    """Measure both estimators on a family."""
+def family_records(family: str, names: Sequence[str], seed: int, n_pairs: int) -> Iterator[dict[str, Any]]:
+    """Measure estimators on a family."""
     if family in KNOWN:
         sources, cases = known_cases(family, seed, n_pairs)
     else:
         sources, targets = split_family(family, seed)
-    learned = {name: make().pretrain(Collection.from_arrays(sources)) for name, make in ESTIMATORS.items()}
+    learned = {name: ESTIMATORS[name]().pretrain(Collection.from_arrays(sources)) for name in names}
     if family not in KNOWN:
-        cases = reference_cases(targets, learned["default"], seed, n_pairs)
+        default = learned.get("default") or ESTIMATORS["default"]().pretrain(Collection.from_arrays(sources))
+        cases = reference_cases(targets, default, seed, n_pairs)
     for name, estimator in learned.items() if cases else ():
         for size in SIZES:
             held, widths = [], []
@@ -145,7 +158,7 @@ def family_records(family: str, seed: int, n_pairs: int) -> Iterator[dict[str, A
                 "truth": "known" if family in KNOWN else "reference",
             }
             record |= {"n_sources": len(sources), "pairs": len(cases), "n_support": size, "level": LEVEL}
-            record |= {"certainty": estimator.certainty_}
+            record |= {"certainty": estimator.certainty_} if estimator.certainty_ else {}
             for place, what in enumerate(("ratio", "divergence")):
                 shares = [float(each[place]) for each in held]
                 record |= {
@@ -159,6 +172,7 @@ def family_records(family: str, seed: int, n_pairs: int) -> Iterator[dict[str, A
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--families", nargs="+", choices=[*KNOWN, *FAMILIES], default=[*KNOWN, *FAMILIES])
+    parser.add_argument("--estimators", nargs="+", choices=ESTIMATORS, default=["default", "closed form"])
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument(
         "--pairs", type=int, default=12, help="of different targets; three times as many if truth is known"
@@ -168,7 +182,7 @@ def main() -> None:
     where = circumstances()
     for seed in range(args.splits):
         for family in args.families:
-            for record in family_records(family, seed, args.pairs):
+            for record in family_records(family, args.estimators, seed, args.pairs):
                 sys.stdout.write(json.dumps(record | where) + "\n")
                 sys.stdout.flush()
 

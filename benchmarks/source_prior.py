@@ -25,12 +25,13 @@ import torch
 from everyday.families import FAMILIES, split_family
 from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.core.units import RankScaling
+from fewratio.estimators.certainty import SIZES
 from fewratio.estimators.closed_form import discriminant_choice, source_prior
 from fewratio.estimators.closed_form.discriminant_model import Calibration
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.mixtures import source_shares
 from fewratio.estimators.mixtures.auto import _ratios_of_pairs
-from fewratio.estimators.mixtures.source_shares import SIZES, MixtureLoss, measure_mixture, pool_losses
+from fewratio.estimators.mixtures.source_shares import MixtureLoss, measure_mixture, pool_losses
 from fewratio_bench.records import circumstances
 
 RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "source_prior.jsonl"

@@ -5,6 +5,10 @@ to have a Beta distribution with mean p, as after k labelled rows. Its variance 
 both follow from the error J (Eq. 8) on held-out datasets, which falls with the rows per sample: the variance is the
 excess of J over its limit, and p (1 - p) its excess over the J of a perfect separation, -1 / (2 alpha), both up to the
 same factor 2 alpha^2.
+
+A network errs also in ways that more rows do not reduce, so its intervals are how far it was off in trials on
+held-out datasets: angles arcsin(sqrt(p)), in which the deviation of a share does not depend on the share, are added to
+that of the estimate and subtracted from it.
 """
 
 from collections.abc import Sequence
@@ -20,6 +24,8 @@ from fewratio.estimators.base import NotFittedError, RatioEstimator
 
 # Certainties lie between this and its inverse: an error that rises with the rows is chance.
 _LEAST = 1e-3
+# Rows per sample and levels that deviations were measured for, and the largest angle.
+SIZES, LEVELS, _RIGHT = (1, 3, 10, 30), (0.5, 0.8, 0.9, 0.95), np.pi / 2
 # Probabilities that bounds are computed for, up to one half; bounds of others are interpolated. Bisections of a bound.
 _N_GRID, _N_BISECTIONS = 65, 40
 
@@ -56,6 +62,31 @@ def read_certainty(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
+def measure_angles(estimates: Floats, truths: Floats, n_pairs: int) -> Floats:
+    """Return the angles, for each of `LEVELS`, that estimates of shares differ from the true ones by at most.
+
+    They are quantiles of the deviations as in conformal prediction, so that a new pair exceeds them as rarely as one of
+    these; levels for which there are too few pairs have the largest angle.
+    """
+    deviations = np.abs(_angle(estimates) - _angle(truths))
+    ranks = np.ceil((n_pairs + 1) * np.array(LEVELS)) / n_pairs
+    return np.where(ranks > 1, _RIGHT, np.quantile(deviations, np.minimum(ranks, 1)))
+
+
+def read_angles(value: Any) -> Floats | None:
+    """Return the angles in a header; raise ``ValueError`` if they are invalid."""
+    if value is None:
+        return None
+    angles = np.array(value, np.float64)
+    if angles.shape != (2, len(SIZES), len(LEVELS)) or not ((angles >= 0) & (angles <= _RIGHT + _LEAST)).all():
+        raise ValueError(f"its angles are {value}")
+    return angles
+
+
+def _angle(share: Floats) -> Floats:
+    return np.arcsin(np.sqrt(np.clip(share, 0, 1)))
+
+
 def bound_probability(p: Floats, k: float, level: float) -> Floats:
     """Return the shortest intervals, of shape (n, 2), with this share of the Beta distributions with means p.
 
@@ -88,6 +119,8 @@ class CertainEstimator(RatioEstimator):
     alpha: float
     # A ratio from samples of n rows is as certain as after this times sqrt(n) labelled rows; None if unknown.
     certainty_: float | None = None
+    # Of networks instead: angles of ratios and of divergences, for each of `SIZES` and `LEVELS`.
+    angles_: Floats | None = None
 
     def interval(self, X: Any, level: float = 0.9) -> Floats:
         """Return, for each row, bounds that contain the ratio of the two datasets with this probability.
@@ -107,16 +140,21 @@ class CertainEstimator(RatioEstimator):
             Lower and upper bounds; the ratio that `predict` gives is between them.
         """
         # Before the rows are read.
-        self._precision(level)
+        self._check_level(level)
         return self._bound_ratios(self.predict(X), level)
 
     def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Return bounds that contain the divergence of the two datasets with this probability, as in `interval`.
 
         They are centred on the mean over such datasets, while `divergence` is computed only from the fitted rows; with
-        few rows it may lie outside.
+        few rows it may lie outside. Those of networks are on either side of `divergence`.
         """
-        k = self._precision(level)
+        self._check_level(level)
+        if self.angles_ is not None:
+            most = (1 - self.alpha) / (2 * self.alpha)
+            least, largest = most * self._bound_share(np.array(self.divergence() / most), 1, level)
+            return float(least), float(largest)
+        k = self._precision()
         # The divergence in units of its maximum is the difference of the mean probabilities, and few rows hide some.
         apart = self.alpha * (self.ratio_nu_.mean() - self.ratio_de_.mean())
         mean = (min(max(apart, 0.0), 1.0) * k + 1) / (k + 1)
@@ -125,19 +163,43 @@ class CertainEstimator(RatioEstimator):
 
     def _bound_ratios(self, ratios: Floats, level: float) -> Floats:
         """Return the interval of each ratio that `predict` returned."""
-        bounds = bound_probability(np.clip(self.alpha * ratios, 0, 1), self._precision(level), level) / self.alpha
+        self._check_level(level)
+        p = np.clip(self.alpha * ratios, 0, 1)
+        if self.angles_ is not None:
+            bounds = self._bound_share(p, 0, level) / self.alpha
+        else:
+            bounds = bound_probability(p, self._precision(), level) / self.alpha
         # Some estimators give ratios above 1 / alpha, which no true ratio exceeds.
         return np.stack([bounds[:, 0], np.maximum(bounds[:, 1], ratios)], axis=1)
 
-    def _precision(self, level: float) -> float:
+    @property
+    def _is_certain(self) -> bool:
+        """Whether it is known how certain ratios are, so that `interval` has an answer."""
+        return bool(self.alpha) and (self.certainty_ is not None or self.angles_ is not None)
+
+    def _bound_share(self, share: Floats, kind: int, level: float) -> Floats:
+        """Return the bounds of shares by angles of ratios (0) or divergences (1), of shape (..., 2)."""
+        assert self.angles_ is not None
+        at = [np.interp(np.log(self._size()), np.log(SIZES), of_sizes) for of_sizes in self.angles_[kind].T]
+        angle = np.interp(level, (0, *LEVELS, 1), (0, *at, _RIGHT))
+        ends = np.stack([_angle(share) - angle, _angle(share) + angle], axis=-1)
+        return np.square(np.sin(np.clip(ends, 0, _RIGHT)))
+
+    def _size(self) -> float:
+        return harmonic_size(len(self.ratio_nu_), len(self.ratio_de_))
+
+    def _precision(self) -> float:
         """Return the number of labelled rows after which one would be as certain as about the fitted samples."""
+        assert self.certainty_ is not None
+        return self.certainty_ * self._size() ** 0.5
+
+    def _check_level(self, level: float) -> None:
         self._check_fitted()
         if not (isinstance(level, Real) and 0 < level < 1):
             raise InputError(f"level is {level!r}; a probability between 0 and 1 is needed. Use 0.9, say.")
-        if self.certainty_ is None or not self.alpha:
+        if not self._is_certain:
             found = "alpha is 0" if not self.alpha else "No errors on related datasets held out are known"
             raise NotFittedError(
                 f"{found}; the interval of a {type(self).__name__} needs such errors, and an alpha above 0. Call "
-                "pretrain with related datasets and no members, or use UniversalRatioEstimator, which needs none."
+                "pretrain with pairs of related datasets, or use UniversalRatioEstimator, which needs none."
             )
-        return self.certainty_ * harmonic_size(len(self.ratio_nu_), len(self.ratio_de_)) ** 0.5

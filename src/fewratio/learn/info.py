@@ -91,9 +91,9 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
     """Say how much sources count, relative to parts that need none, and whether that was measured."""
     if getattr(estimator, "members", None) is not None or not hasattr(estimator, "learned_shares_"):
         return []
+    from fewratio.estimators.certainty import SIZES
     from fewratio.estimators.closed_form.discriminant_choice import FEWEST
     from fewratio.estimators.closed_form.discriminant_model import at_size
-    from fewratio.estimators.closed_form.source_prior import SIZES
 
     n_sources = estimator.learned_[0].n_sources_ or FEWEST
     fixed = f" (as in other collections: fewer than {FEWEST} sources cannot be held out)" * (n_sources < FEWEST)

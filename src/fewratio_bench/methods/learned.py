@@ -249,7 +249,7 @@ class Learned(Method):
         )
         return [
             (set_latent_dim(model, case.source.get("latent_dim", 0)), history, case.seed)
-            for case, (model, history) in zip(cases, learned, strict=True)
+            for case, (model, history, _) in zip(cases, learned, strict=True)
         ]
 
     def _estimator(self, problem: Problem, **changes: Any) -> MetaRatioEstimator:

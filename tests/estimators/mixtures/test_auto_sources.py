@@ -19,7 +19,8 @@ from fewratio import (
 )
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.estimators import NotFittedError, SourceMap, relative_squared_error
-from fewratio.estimators.closed_form.source_prior import LEARNED, SIZES
+from fewratio.estimators.certainty import SIZES
+from fewratio.estimators.closed_form.source_prior import LEARNED
 from fewratio.estimators.mixtures.source_shares import choose_shares
 
 

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.shapes import Floats
-from fewratio.estimators.certainty import measure_certainty
+from fewratio.estimators.certainty import SIZES, measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import Calibration, Settings
 
 # The file, beside this module.
 FILE = "source_prior.json"
-# Sizes of samples that losses were measured for, and shares are chosen for.
-SIZES = (1, 3, 10, 30)
 # One pair in ten is a dataset with itself. If few datasets are held out, it would otherwise be every second pair
 # (benchmarks/constants.py shows what that does).
 SHARE_OF_SAME = 0.1

@@ -24,11 +24,11 @@ from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError, warn
 from fewratio.estimators.base import NotFittedError, RatioEstimator, fit_to_drawn
-from fewratio.estimators.certainty import CertainEstimator, harmonic_size, read_certainty
+from fewratio.estimators.certainty import SIZES, CertainEstimator, harmonic_size, read_certainty
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
 from fewratio.estimators.closed_form.discriminant_model import at_size, ratio_of_log
-from fewratio.estimators.closed_form.source_prior import LEARNED, SIZES
+from fewratio.estimators.closed_form.source_prior import LEARNED
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import SavedEstimator, join_parts, select_part, select_stored
 from fewratio.estimators.mixtures.source_shares import Ratios, choose_shares
@@ -302,10 +302,22 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
     def _set_learned(
         self, learned: list[Any], shares: Shares, others: Shares = (), certainty: float | None = None
     ) -> None:
-        self.certainty_ = certainty
+        self.certainty_, self.angles_ = certainty, None
+        if self.members is not None:
+            self._join_certainties([(each, of_sizes[0]) for each, of_sizes in zip(learned, shares, strict=True)])
         self.learned_, self._shares_of_learned, self._shares_of_others = learned, list(shares), list(others)
         self.learned_shares_ = tuple(round(sum(of_size), 9) for of_size in zip(*shares, strict=True))
         self._keep_columns(learned[0]._source_columns)
+
+    def _join_certainties(self, parts: Sequence[tuple[Any, float]]) -> None:
+        """Be as certain of a mean as of its networks, or if there are none as of its members on average."""
+        of_networks = [(share, each.angles_) for each, share in parts if share and each.angles_ is not None]
+        certainties = [(share, each.certainty_) for each, share in parts if share]
+        if of_networks:
+            self.angles_ = sum(share * angles for share, angles in of_networks) / sum(share for share, _ in of_networks)
+        elif all(certainty is not None for _, certainty in certainties):
+            # The squared error of a mean, which is in proportion to 1 / k, is at most the mean of the squared errors.
+            self.certainty_ = 1 / sum(share / certainty for share, certainty in certainties)
 
     def _copy_learned(self) -> list[Any]:
         # Copies, so that what was fitted before is not changed where this is a copy itself.

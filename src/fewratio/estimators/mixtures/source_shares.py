@@ -8,9 +8,9 @@ from scipy.optimize import nnls
 
 from fewratio.core.discriminant import Support
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.estimators.certainty import measure_certainty
+from fewratio.estimators.certainty import SIZES, measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
-from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, SIZES, read_prior
+from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_prior
 
 # `python benchmarks/constants.py` shows what each of these constants does to the error and to the time of learning.
 # Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.

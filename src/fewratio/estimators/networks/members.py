@@ -12,8 +12,10 @@ import torch
 from sklearn.base import clone
 
 from fewratio.core.draws import seed_for
+from fewratio.core.shapes import Floats
 from fewratio.data.collection import Collection
 from fewratio.estimators.networks import nn
+from fewratio.estimators.networks.deviations import measure_network
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.pretraining import Job, squared_error, train_jobs
 from fewratio.estimators.networks.settings import KINDS, Architecture, Training, as_architecture
@@ -26,11 +28,12 @@ _FINE_TUNING = 0.1
 
 
 class Network(NamedTuple):
-    """A trained network: its kind, itself, and how the training went."""
+    """A trained network: its kind, itself, how the training went, and the angles of its intervals if it has any."""
 
     kind: str
     model: nn.RatioModel
     history: History
+    angles: Floats | None = None
 
     def summary(self) -> str:
         """Say in a line how the training went."""
@@ -42,8 +45,9 @@ class Network(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return kind, number of features and history as plain values."""
-        return {"kind": self.kind, "width": self.model.features.n_outputs, "history": self.history.to_dict()}
+        """Return kind, number of features, history and angles as plain values."""
+        found = {"kind": self.kind, "width": self.model.features.n_outputs, "history": self.history.to_dict()}
+        return found | {"angles": None if self.angles is None else self.angles.tolist()}
 
 
 class Trained(NamedTuple):
@@ -122,9 +126,11 @@ def train_networks(
             # A training may be resumed with other max_steps, elsewhere; the seeds are compared on their own.
             identity=[kind, *map(_identity, parameters)],
         )
-        for place, (model, history) in enumerate(learned):
-            networks[place // len(numbers)].append(Network(kind, model, history))
-        if any(history.stopped == "interrupted" for _, history in learned):
+        for place, (model, history, datasets) in enumerate(learned):
+            is_sure = alpha > 0 and not first["episodes"].paired and np.isfinite(history.best_validation)
+            angles = measure_network(model, *datasets, alpha) if is_sure else None
+            networks[place // len(numbers)].append(Network(kind, model, history, angles))
+        if any(history.stopped == "interrupted" for _, history, _ in learned):
             break
     return networks
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from fewratio.core.container import Arrays, read_tensors
 from fewratio.data.collection import Collection
 from fewratio.errors import ParameterError, warn
+from fewratio.estimators.certainty import CertainEstimator, read_angles
 from fewratio.estimators.learned_file import LearnedEstimator, make_header, read_source_columns
 from fewratio.estimators.networks import members
 from fewratio.estimators.networks.network_estimator import Model, NetworkEstimator, resolve_device
@@ -27,7 +28,7 @@ _GROUPS: dict[str, type[Parameters]] = {group.__name__: group for group in (Pair
 
 
 @dataclass(eq=False, repr=False)
-class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
+class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
     """Relative density ratio from a handful of instances, learned from related datasets.
 
     Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict`, as often as
@@ -65,6 +66,8 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
         The kind, the model and the history of each network that was trained.
     history_ : History
         Losses by step, the chosen step and its standard error, of the first network.
+    angles_ : ndarray of shape (2, 4, 4) or None
+        How far ratios and divergences were off on held-out datasets, for `interval`; None after inlier episodes.
     encoding_ : Encoding or None
         The source collection's encoding of categories and missing values, applied to all samples.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
@@ -194,7 +197,7 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
             raise ValueError("its tensors are not those of its settings")
         model.load_state_dict(tensors, assign=True)
         trained = [
-            members.Network(each["kind"], model, History(**each["history"]))
+            members.Network(each["kind"], model, History(**each["history"]), read_angles(each["angles"]))
             for each, model in zip(networks, models, strict=True)
         ]
         self._set_trained(members.Trained(parameters, trained, columns))
@@ -211,6 +214,9 @@ class MetaRatioEstimator(NetworkEstimator, LearnedEstimator):
         self._trained, self.networks_ = trained, trained.networks
         self.model_ = members.join_networks([network.model for network in trained.networks])
         self.history_ = trained.networks[0].history
+        # The mean of several networks is at most as far off as they are on average.
+        angles = [network.angles for network in trained.networks]
+        self.angles_ = None if any(each is None for each in angles) else np.mean(angles, axis=0)  # type: ignore[arg-type]
         self._keep_columns(trained.columns)
 
     def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:

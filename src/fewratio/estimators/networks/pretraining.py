@@ -24,6 +24,9 @@ from fewratio.estimators.networks.training.episodes import EpisodeSampler, Evalu
 from fewratio.estimators.networks.training.pools import Pools, RowTable, inlier_pools, pair_pools
 from fewratio.estimators.source_columns import SourceColumns, check_collection
 
+# A trained model, how its training went, and the datasets that it was trained and validated on.
+TrainedModel = tuple[RatioModel, History, tuple[Collection, Collection]]
+
 # Validation episodes to aim for: few validation datasets are used more often, many only for some pairs.
 VALIDATION_EPISODES = 300
 VALIDATION_PAIRS = 400
@@ -75,7 +78,7 @@ def train_jobs(
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     identity: object = None,
-) -> list[tuple[RatioModel, History]]:
+) -> list[TrainedModel]:
     """Train models of one architecture, made of whatever parts, as one batched program.
 
     Parameters
@@ -95,7 +98,7 @@ def train_jobs(
 
     Returns
     -------
-    list of (RatioModel, History)
+    list of TrainedModel
         One per job.
     """
     _check_collections(jobs)
@@ -163,7 +166,7 @@ def train_jobs(
         identity=_identity(identity, seeds, table, [*sources, *held_out]) if is_identified else "",
     )
     histories = train(Ensemble(models, place, float(training.averaging)), draw, validation, objective, plan)
-    return list(zip(models, histories, strict=True))
+    return list(zip(models, histories, divided, strict=True))
 
 
 def make_pools(episodes: Episodes, collection: Collection, table: RowTable, seed: int) -> Pools:
