@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fewratio import InputError, ParameterError, compare_datasets
-from fewratio.testing import two_sample
+from fewratio.testing import row_units
 from tests.levels import N_DRAWS, assert_level_is_kept
 
 
@@ -92,7 +92,7 @@ def test_no_pairs_are_offered_where_there_are_none(change, recwarn):
 
 
 def test_pairs_stay_together_where_rows_are_many(monkeypatch):
-    monkeypatch.setattr(two_sample, "_MAX_UNITS", 20)
+    monkeypatch.setattr(row_units, "_MAX_UNITS", 20)
     found = compare_datasets(*countries(0, 300, shift=5.0), paired="country", random_state=0)
     assert found.n_tested == (10, 10)
     assert found.p_value == pytest.approx(2 / 2**10, abs=0.01)

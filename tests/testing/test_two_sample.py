@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewratio.testing import two_sample
+from fewratio.testing import row_units, statistics, two_sample
 from fewratio.testing.permutations import Exchange
 from fewratio.testing.two_sample import two_sample_test
 from tests.levels import LEVEL, N_DRAWS, assert_level_is_kept
@@ -35,8 +35,9 @@ def test_the_level_is_kept(law):
 
 @pytest.mark.slow
 def test_the_level_is_kept_by_groups_of_rows(monkeypatch):
-    monkeypatch.setattr(two_sample, "_OF_SMALLER", 6)
-    monkeypatch.setattr(two_sample, "_MAX_KERNEL_ROWS", 40)
+    monkeypatch.setattr(row_units, "_OF_SMALLER", 6)
+    for module in (statistics, two_sample):
+        monkeypatch.setattr(module, "MAX_KERNEL_ROWS", 40)
     rejections = []
     for seed in range(N_DRAWS):
         rng = np.random.default_rng(seed)

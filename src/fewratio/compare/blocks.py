@@ -12,6 +12,7 @@ from fewratio.core.wording import write_count
 from fewratio.data.pairs import find_shared_names, read_labels
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import name_parameter, warn
+from fewratio.estimators.samples import Samples
 
 # Warn of copied rows if a sample has at least this many of them, and this share of its rows.
 _N_COPIES, _SHARE = 3, 0.05
@@ -26,6 +27,16 @@ def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict
     """Return the block number of each row, and the tables without the column of blocks; see `read_labels`."""
     raws, labels = read_labels("blocks", blocks, tables)
     return np.unique(np.concatenate(labels).astype(np.str_), return_inverse=True)[1], raws
+
+
+def warn_of_few(smallest: float, samples: Samples, blocks: Numbers | None) -> None:
+    """Warn that the p-value cannot be small with so few rows, or blocks."""
+    sizes = " and ".join(write_count(table.n_rows, "row") for table in samples.tables)
+    given, more = (sizes, "rows") if blocks is None else ("these blocks", "blocks")
+    warn(
+        f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed to "
+        "tell a difference from chance."
+    )
 
 
 def offer_pairs(tables: Mapping[str, RawTable], dropped: Collection[str]) -> None:

@@ -57,25 +57,16 @@ def compare(
     tables, estimator = request.read(a, cut=False) if b is None else request.read(a, b)
     options = request.options(*tables)
     n_permutations = permutations if fails is None else fails.choose_permutations(permutations)
-    if by is not None:
-        from fewratio.compare.comparison import compare_datasets, split_groups
+    from fewratio.compare.comparison import compare_datasets, split_groups
 
+    settings: dict[str, Any] = {"estimator": estimator, "n_permutations": n_permutations, "random_state": request.seed}
+    settings |= {"blocks": blocks, "paired": paired, **options}
+    if by is not None:
         groups = split_groups(tables[0], by, estimator)
         if len(groups) > 2:
-            from fewratio.compare.groups import PairDifference, compare_groups
+            from fewratio.compare.groups import PairDifference
 
-            of_groups = compare_groups(
-                compare_datasets,
-                by,
-                groups,
-                estimator=estimator,
-                n_permutations=n_permutations,
-                blocks=blocks,
-                paired=paired,
-                random_state=request.seed,
-                progress=None,
-                columns=options,
-            )
+            of_groups: Any = compare_datasets(tables[0], by=by, **settings)
             lines = list(_write_groups(of_groups, request, frame.make_label(a)))
             pairs = dict(zip(PairDifference._fields, map(list, zip(*of_groups.pairs, strict=True)), strict=True))
             request.deliver(frame.Answer(lines, of_groups.to_dict(), pairs), of_groups.plot, of_groups._report)
@@ -88,20 +79,8 @@ def compare(
         # A table compared with itself, say.
         names = names if names[0] != names[1] else [f"{name} ({place})" for place, name in enumerate(names, 1)]
         if request.model is None:
-            options |= _reference_encoding(b, options) or _reference_encoding(a, options)
-    from fewratio.compare.comparison import compare_datasets
-
-    first, second = tables
-    found = compare_datasets(
-        first,
-        second,
-        estimator=estimator,
-        n_permutations=n_permutations,
-        random_state=request.seed,
-        blocks=blocks,
-        paired=paired,
-        **options,
-    )
+            settings |= _reference_encoding(b, options) or _reference_encoding(a, options)
+    found = compare_datasets(*tables, **settings)
     result = replace(found, names=(names[0], names[1]))
     if result.paired_rows is not None:
         tables = [table.take(rows) for table, rows in zip(tables, result.paired_rows, strict=True)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies, warn_of_names
+from fewratio.compare.blocks import number_blocks, offer_pairs, warn_of_copies, warn_of_few, warn_of_names
 from fewratio.compare.columns import (
     ColumnDifference,
     WordDifference,
@@ -37,13 +37,14 @@ from fewratio.data.pairs import Pairs, match_rows
 from fewratio.data.raw_table import RawTable, as_raw, open_files
 from fewratio.data.split_table import split_by_column
 from fewratio.data.vectors import encode_cells
-from fewratio.errors import InputError, ParameterError, name_parameter, warn
+from fewratio.errors import InputError, ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator, check_finite_result
 from fewratio.progress import progress_bar
 from fewratio.report.reported import Reported, make_plain
 from fewratio.testing import LEVEL, PERMUTATIONS
-from fewratio.testing.two_sample import TwoSampleTest, make_exchange, select_rows, two_sample_test
+from fewratio.testing.row_units import make_exchange, select_rows
+from fewratio.testing.two_sample import TwoSampleTest, two_sample_test
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -747,12 +748,7 @@ def _run_test(
     exchange, _ = make_exchange(marks, blocks)
     smallest = exchange.smallest_p_value(n_permutations)
     if smallest > LEVEL and exchange.is_enumerated(n_permutations):
-        sizes = " and ".join(write_count(table.n_rows, "row") for table in samples.tables)
-        given, more = (sizes, "rows") if blocks is None else ("these blocks", "blocks")
-        warn(
-            f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed "
-            "to tell a difference from chance."
-        )
+        warn_of_few(smallest, samples, blocks)
     show = False if estimator is None and progress is None else progress
     with progress_bar(exchange.count_used(n_permutations), "permutations", show) as report:
         return two_sample_test(

@@ -14,7 +14,7 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.kernel_logistic import MAX_COLUMNS, KernelFeatures, balance, fit_logistic
 from fewratio.estimators.quantities import relative_pearson_divergence
 from fewratio.estimators.samples import fit_copy
-from fewratio.testing.two_sample import mark_smaller
+from fewratio.testing.row_units import mark_smaller
 
 _N_FOLDS = 5
 # The inverse penalties of the logistic regressions, the most cautious first (docs/decisions/0011).

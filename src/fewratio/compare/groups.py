@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fewratio.compare.blocks import number_blocks, warn_of_copies
+from fewratio.compare.blocks import number_blocks, warn_of_copies, warn_of_few
 from fewratio.compare.columns import Described, describe_column, warn_of_codes
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
@@ -19,7 +19,7 @@ from fewratio.core.wording import quote_list, write_count, write_limit
 from fewratio.data.columns import Column, ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, join_tables
-from fewratio.errors import ParameterError, name_parameter, warn
+from fewratio.errors import ParameterError, name_parameter
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import RatioEstimator
 from fewratio.progress import progress_bar
@@ -456,9 +456,5 @@ def _run_test(
         order=order,
     )
     if test.smallest_p_value > max(LEVEL, 1 / (1 + n_permutations)):
-        more = "rows" if blocks is None else "blocks"
-        warn(
-            f"With {' and '.join(map(str, sizes))} rows the p-value cannot be below {test.smallest_p_value:.2g}, "
-            f"whatever the rows are. More {more} are needed to tell a difference from chance."
-        )
+        warn_of_few(test.smallest_p_value, samples, blocks)
     return test

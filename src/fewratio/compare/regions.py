@@ -16,7 +16,7 @@ from fewratio.data.column_kinds import VECTOR
 from fewratio.data.columns import Column
 from fewratio.testing import LEVEL
 from fewratio.testing.permutations import ROUNDING, Exchange
-from fewratio.testing.two_sample import make_exchange, mark_smaller
+from fewratio.testing.row_units import make_exchange, mark_smaller
 
 # Most regions to name, and conditions of each.
 _MOST, _CONDITIONS = 5, 3

@@ -10,7 +10,9 @@ from scipy.special import gammaln
 
 from fewratio.core.blocks import BLOCK_VALUES
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.testing.two_sample import Found, Statistics, Units, rank_statistics
+from fewratio.testing.row_units import Units
+from fewratio.testing.statistics import Statistics
+from fewratio.testing.two_sample import Found, rank_statistics
 
 
 @dataclass(frozen=True, eq=False)

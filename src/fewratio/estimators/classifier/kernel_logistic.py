@@ -219,7 +219,9 @@ def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, sta
     for _ in range(_MAX_STEPS):
         wrong = expit(-margins)
         gradient = penalty * coef - features.T @ (weights * signs * wrong)
-        hessian = (features * (weights * wrong * (1 - wrong))[:, None]).T @ features
+        # The product of a matrix with itself takes half the time.
+        weighted = features * np.sqrt(weights * wrong * (1 - wrong))[:, None]
+        hessian = weighted.T @ weighted
         # If rows are equal, features that do not vary have no curvature of their own.
         hessian[np.diag_indices(len(coef))] += penalty + _JITTER**2 * hessian.trace() + np.finfo(np.float64).tiny
         step = cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
