@@ -70,12 +70,12 @@ def test_a_spread_that_may_swing_raises_doubts_about_a_change(seed):
     assert not len(detect_changes(garch(np.random.default_rng(seed))[N : 2 * N]).points)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 5])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_a_share_that_moves_is_found_and_named(seed):
     rows = (np.random.default_rng(seed).random(N) < np.where(TIME < N // 2, 0.05, 0.5)).astype(float)
     (change,) = detect_changes(rows).changes
     assert change["kind"] == "share"
-    assert abs(change["row"] - N // 2) <= 16
+    assert abs(change["row"] - N // 2) <= 20
     # Of all rows, not of the nearest 20.
     assert change["mean_before"] == pytest.approx(rows[: change["row"]].mean())
     assert change["mean_after"] == pytest.approx(rows[change["row"] :].mean())

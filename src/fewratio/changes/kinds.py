@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fewratio.changes.segment_costs import is_share, rounding_variance
+from fewratio.changes.segment_costs import is_share, measure_row, rounding_variance
 from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments
 from fewratio.core.shapes import Floats
 
@@ -15,13 +15,14 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tu
     What changed is whichever raises the likelihood most: level, spread or slope; distribution if none does much. If the
     column has zeros and ones that alternate, the share changes.
     """
-    rows, least = found.rows - found.background, rounding_variance(found.rows) + 1e-18 * np.ptp(found.rows, axis=0) ** 2
+    rows = found.rows - found.background
+    least = rounding_variance(found.rows) + 1e-18 * np.ptp(found.rows, axis=0) ** 2 + 1e-300
     ends, named = [0, *points, len(rows)], []
     for start, point, stop in zip(ends, ends[1:-1], ends[2:], strict=False):
         part, place, n = rows[start:stop], point - start, stop - start
 
         def lengthen(left: Floats) -> Floats:
-            return len(left) * np.log(np.maximum((left**2).mean(0), least + 1e-300))
+            return len(left) * measure_row((left**2).mean(0), least)
 
         without = subtract_segments(part, [], min(abs(degree), 1))
         last = subtract_segments(part, [place], degree)

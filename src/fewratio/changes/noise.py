@@ -7,7 +7,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from fewratio.changes.seasons import fit_waves
-from fewratio.changes.segment_costs import PRIOR_ROWS
+from fewratio.changes.segment_costs import PRIOR_ROWS, measure_row
 from fewratio.core.shapes import Floats, Numbers
 
 _HIGHEST_ORDER = 3
@@ -42,7 +42,8 @@ class Autoregressions(NamedTuple):
     lengths : ndarray of shape (d,)
         Minus twice the log likelihood, plus the price of the order.
     tails : ndarray of shape (d,)
-        Weight of the tails, 1 for a normal distribution: the factor by which the variance of a variance is larger.
+        Weight of the tails, 1 for a normal distribution: the factor by which the variance of a variance is larger. 1
+        also for two values, whose variance follows from their shares.
     """
 
     coefficients: Floats
@@ -103,7 +104,7 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
         sums = np.diff(totals[edges, np.arange(d)], axis=0)
         common = squares.mean(0) + 1e-12
         variances = np.maximum((sums + PRIOR_ROWS * common) / (sizes + PRIOR_ROWS), rounding)
-        lengths = order * np.log(n) + (sizes * np.log(variances)).sum(0)
+        lengths = order * np.log(n) + (sizes * measure_row(variances, rounding)).sum(0)
         found = [coefficients, innovations, variances, common, lengths]
         if not best:
             best = found
@@ -116,7 +117,9 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
     standardised = innovations / np.sqrt(np.take_along_axis(variances, segment, 0))
     # The part of the variances that comes from rounding does not vary.
     tails = np.where(common > 1e-12, (standardised**2).var(0) / 2, 1.0)
-    return Autoregressions(coefficients, innovations, standardised, lengths, np.maximum(1.0, tails))
+    return Autoregressions(
+        coefficients, innovations, standardised, lengths, np.where(rounding < 0, 1.0, np.maximum(1.0, tails))
+    )
 
 
 def fit_swings(standardised: Floats, least: float = _CONTRADICTION[1]) -> list[Swings]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.ndimage import median_filter
+from scipy.special import xlogy
 
 from fewratio.core.shapes import Floats, Numbers
 
@@ -15,8 +16,6 @@ MOST_CHANGES = 0.5
 _RUNNING = 7
 # A value with a larger share of the rows has its own probability.
 _ATOM = 0.25
-# A column of two values of which one has a larger share than this hardly shows where it changes.
-_RARE = 0.95
 # Rows on either side of a split that is tried.
 _LEAST_SPLIT = 5
 
@@ -61,7 +60,20 @@ class Cost:
         if self.degree:
             products = self.products[stops] - self.products[starts] - middle * values
             left -= products**2 / np.maximum(n * (n**2 - 1) / 12, 1)
-        return n * np.log(np.maximum((np.maximum(left, 0) + self.common) / (n + PRIOR_ROWS), self.rounding))
+        return n * measure_row((np.maximum(left, 0) + self.common) / (n + PRIOR_ROWS), self.rounding)
+
+
+def measure_row(variances: Floats, rounding: Floats) -> Floats:
+    """Return minus twice the mean log likelihood of a row, but for a constant, by `rounding_variance`.
+
+    It is the logarithm of the variance; for two values, the entropy of the shares that have this variance.
+    """
+    lengths = np.log(np.maximum(variances, rounding))
+    has_two = rounding < 0
+    if has_two.any():
+        share = (1 - np.sqrt(np.maximum(1 + 4 * variances[..., has_two] / rounding[has_two], 0))) / 2
+        lengths[..., has_two] = -2 * (xlogy(share, share) + xlogy(1 - share, 1 - share))
+    return lengths
 
 
 def tabulate_costs(cost: Cost, edges: Numbers, least: int) -> Floats:
@@ -153,9 +165,9 @@ def rounding_variance(series: Floats) -> Floats:
 
     A column of few values is often constant for some rows, which must not count as rows without variance. It is the
     variance of a choice between two neighbouring values. If one value is most frequent, such as no rain, a run of n of
-    them gains no more likelihood than its probability allows: the share of that value to the power of n. The same holds
-    for columns of two values, of which every share is the choice between neighbours. A column that
+    them gains no more likelihood than its probability allows: the share of that value to the power of n. A column that
     stays at each value for long has a quarter of the variance of one move in all rows: each of its steps is a change.
+    Two values have no smallest variance, but minus their squared distance: their variance is that of a share.
     """
     least = []
     for column in series.T:
@@ -164,8 +176,8 @@ def rounding_variance(series: Floats) -> Floats:
         share = counts.max() / len(column)
         if is_staircase(column):
             least.append(gap**2 / (4 * len(column)))
-        elif len(values) == 2 and share <= _RARE:
-            least.append(share**2 * column.var())
+        elif has_two_values(column):
+            least.append(-float(gap**2))
         else:
             least.append(max(gap**2 / 4, share**2 * column.var() if share > _ATOM else 0.0))
     return np.array(least)

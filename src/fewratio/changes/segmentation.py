@@ -23,7 +23,6 @@ from fewratio.changes.segment_costs import (
     Cost,
     estimate_noise,
     find_cheapest,
-    has_two_values,
     is_staircase,
     refine_points,
     rounding_variance,
@@ -437,16 +436,10 @@ def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) 
     """Describe the series by segments; the shorter its description, the better."""
     n, is_kinked = len(series), degree == KINKED
     price = _PRICE * np.log(n)
-    left = subtract_segments(series, points, degree)
-    fits = fit_autoregressions(left, rounding, [] if is_kinked else points)
+    fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if is_kinked else points)
     # A kink has a moment and a slope.
     penalty = change_penalty(n, 0 if is_kinked else degree, np.ones_like(fits.tails) if is_kinked else fits.tails)
     total = fits.lengths.sum() + penalty * len(points) + price * abs(degree) * series.shape[1]
-    # A share is between 0 and 1.
-    if degree and series.shape[1] == 1 and has_two_values(series[:, 0]):
-        total = (
-            np.inf if np.abs(series - left - (series.min() + series.max()) / 2).max() > np.ptp(series) / 2 else total
-        )
     return _Proposal(float(total), points, degree)
 
 
@@ -454,15 +447,15 @@ def _fit_swings(series: Floats, rounding: Floats, points: list[int], degree: int
     """Fit how the spread of each column swings within segments."""
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if degree == KINKED else points)
     n_lost = len(series) - len(fits.innovations)
-    found = zip(series.T, fit_swings(fits.standardised, *least), strict=True)
+    found = zip(rounding, fit_swings(fits.standardised, *least), strict=True)
     # The share of one of two values determines the spread.
     return [
         Swings()
-        if has_two_values(column)
+        if least_variance < 0
         else each
         if each.season is None
         else each._replace(season=np.pad(each.season, (n_lost, 0), "edge"))
-        for column, each in found
+        for least_variance, each in found
     ]
 
 
