@@ -119,6 +119,17 @@ def monitor_delays():
     return grid(["change", *(f"{method}, {n} rows" for n, _ in cells for method in methods.values())], lines)
 
 
+def monitor_real():
+    """Rows to the alarm after anomalies enter rows of real tables."""
+    methods = {"fewratio": "fewratio", "page-hinkley": "Page-Hinkley", "adwin": "ADWIN"}
+    found = {(each["change"], each["method"]): each for each in records("monitor", what="real delay")}
+    lines = []
+    for table in dict.fromkeys(table for table, _ in found):
+        medians = [found[table, method]["median"] for method in methods]
+        lines.append([table.partition("_")[2], *("–" if each is None else f"{each:.0f}" for each in medians)])
+    return grid(["table", *methods.values()], lines)
+
+
 def monitor_false():
     """Calm streams with any alarm, by level."""
     found = [each for each in records("monitor", what="false alarms", rows=10_000) if "kind" in each]
