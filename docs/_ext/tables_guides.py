@@ -201,6 +201,7 @@ def coverage():
     lines, sizes = [], (1, 3, 5, 10)
     truths = {"known": "Gaussians, true ratio known", "reference": "other families, ratio of many rows"}
     names = {"default": "`AutoRatioEstimator`", "closed form": "`DiscriminantRatioEstimator`"}
+    names |= {name: name for name in ("network, 30 steps", "network, 500 steps")}
     for (truth, label), (name, shown), what in product(truths.items(), names.items(), ("ratio", "divergence")):
         cells = []
         for size in sizes:
