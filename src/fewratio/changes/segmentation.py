@@ -361,7 +361,9 @@ def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) ->
 
 
 def _with_swings(series: Floats, rounding: Floats, proposal: _Proposal) -> _Proposal:
-    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], DOUBT))
+    # In doubt, swings explain the series, and not a change.
+    price = () if proposal.points else (DOUBT,)
+    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], *price))
     return proposal._replace(length=proposal.length - saved)
 
 

@@ -16,7 +16,7 @@ from fewratio.data.columns import Column
 Bins = NDArray[np.bool_]
 
 # Bins of the first scan, how many bins one of the search holds, and the most categories to join in one condition. Of
-# 1, 2, 3 and 4, 3 found the ends of planted regions best (benchmarks/regions.py planted, seeds 5000 and 5001).
+# 1, 2, 3 and 4, 3 and 4 found the ends of planted regions best (benchmarks/regions.py planted, seed 5001).
 _COARSE, _FINER, _JOINED = 6, 3, 3
 # The share of a bin by which an edge may move to a rounder figure.
 _NEAR = 0.5
