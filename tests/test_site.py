@@ -38,7 +38,9 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
 def test_links_to_files_lead_somewhere(page):
     # Pages and pictures that the build makes are checked there.
     links = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", page.read_text("utf-8"))
-    links = [link for link in links if not {"generated", "gallery"} & set(Path(link).parts) or "examples" in link]
+    links = [
+        link for link in links if not {"generated", "gallery", "tutorial"} & set(Path(link).parts) or "examples" in link
+    ]
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 

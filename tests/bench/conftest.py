@@ -13,11 +13,15 @@ from fewratio_bench.experiments import Experiment, Panel
 from fewratio_bench.methods import Kernel, Learned
 from fewratio_bench.problems import SyntheticProblem, Trial
 from fewratio_bench.records import Record
+from tests.trials import without_trials
 
 SMALL = SyntheticProblem(n_source=8, n_validation=3, n_target=4, n_instances=40, sizes=(2, 10))
 TRAINING = {"max_steps": 3, "validate_every": 2, "tasks_per_step": 2, "averaging": 0.0}
 OURS = Learned("Ours", "Ours", latent_dims=(3, 5), training=TRAINING)
 KERNEL = Kernel("RuLSIF", "RuLSIF", regs=(0.01, 0.1))
+
+
+_without_trials = pytest.fixture(scope="module", autouse=True)(without_trials)
 
 
 def small(*methods, problem=SMALL):

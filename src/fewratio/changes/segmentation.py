@@ -361,9 +361,7 @@ def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) ->
 
 
 def _with_swings(series: Floats, rounding: Floats, proposal: _Proposal) -> _Proposal:
-    # In doubt, swings explain the series, and not a change.
-    price = () if proposal.points else (DOUBT,)
-    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], *price))
+    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], DOUBT))
     return proposal._replace(length=proposal.length - saved)
 
 

@@ -1,5 +1,7 @@
 """How far a network's ratios are off: trials with few rows of datasets that it was not trained on."""
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 
@@ -20,17 +22,34 @@ _N_PAIRS, _N_QUERY = 20, 30
 _SHORTEST = 0.5
 
 
-def measure_network(model: RatioModel, sources: Collection, held_out: Collection, alpha: float) -> Floats:
-    """Return the angles of `CertainEstimator` for a network.
+class Trials(NamedTuple):
+    """Pairs of datasets that networks were not trained on.
+
+    Attributes
+    ----------
+    pairs : list of (ndarray, ndarray, bool)
+        The rows of both, and whether they are of one dataset.
+    query : ndarray of shape (n_pairs, n_query, d)
+        The first rows of both, at which ratios are compared.
+    truths : ndarray of shape (n_pairs, n_query)
+        The ratios there.
+    """
+
+    pairs: list[tuple[Floats, Floats, bool]]
+    query: Floats
+    truths: Floats
+
+
+def draw_trials(sources: Collection, held_out: Collection, alpha: float) -> Trials | None:
+    """Draw trials of networks that learned from the same sources; None if nothing was held out.
 
     The truth is not known. Its stand-in is what the closed form, learned from the same sources, finds with all rows of
-    the held-out datasets; of a dataset with itself the ratio is 1. If nothing was held out, nothing is certain.
+    the held-out datasets; of a dataset with itself the ratio is 1.
     """
     pairs = [] if held_out is sources else _draw_pairs(sources, held_out, np.random.default_rng(0))
-    shortest = min((len(rows) for nu, de, _ in pairs for rows in (nu, de)), default=0)
-    n_query = min(_N_QUERY, shortest // 3)
+    n_query = min(_N_QUERY, min((len(rows) for nu, de, _ in pairs for rows in (nu, de)), default=0) // 3)
     if not n_query:
-        return np.full((2, len(SIZES), len(LEVELS)), np.pi / 2)
+        return None
     reference = DiscriminantRatioEstimator(alpha, features="columns").pretrain(sources)
     query = np.stack([np.concatenate([nu[:n_query], de[:n_query]]) for nu, de, _ in pairs])
     truths: Floats = np.ones(query.shape[:2])
@@ -38,6 +57,15 @@ def measure_network(model: RatioModel, sources: Collection, held_out: Collection
         if not is_same:
             reference._fit(nu[n_query:], de[n_query:])
             truths[number] = reference._ratio(query[number])
+    return Trials(pairs, query, truths)
+
+
+def measure_network(model: RatioModel, trials: Trials | None, alpha: float) -> Floats:
+    """Return the angles of `CertainEstimator` for a network; without trials, nothing is certain."""
+    if trials is None:
+        return np.full((2, len(SIZES), len(LEVELS)), np.pi / 2)
+    pairs, query, truths = trials
+    n_query, shortest = query.shape[1] // 2, min(len(rows) for nu, de, _ in pairs for rows in (nu, de))
     most, found = (1 - alpha) / (2 * alpha), np.empty((2, len(SIZES), len(LEVELS)))
     for place, size in enumerate(SIZES):
         rows = slice(n_query, n_query + min(size, shortest - n_query))

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, pairwise
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from fewratio.core.draws import seed_for
 from fewratio.core.shapes import Floats
 from fewratio.data.collection import Collection
 from fewratio.estimators.networks import nn
-from fewratio.estimators.networks.deviations import measure_network
+from fewratio.estimators.networks.deviations import draw_trials, measure_network
 from fewratio.estimators.networks.optim import History
 from fewratio.estimators.networks.pretraining import Job, squared_error, train_jobs
 from fewratio.estimators.networks.settings import KINDS, Architecture, Training, as_architecture
@@ -100,6 +100,7 @@ def train_networks(
     kinds = number_networks(architecture, first["init"])
     alpha = float(first["alpha"])
     networks: list[list[Network]] = [[] for _ in parameters]
+    find_trials = cache(partial(draw_trials, alpha=alpha))
     for kind, numbers in kinds.items():
         training: Training = clone(first["training"])
         if kind == UNIVERSAL:
@@ -128,7 +129,7 @@ def train_networks(
         )
         for place, (model, history, datasets) in enumerate(learned):
             is_sure = alpha > 0 and not first["episodes"].paired and np.isfinite(history.best_validation)
-            angles = measure_network(model, *datasets, alpha) if is_sure else None
+            angles = measure_network(model, find_trials(*datasets), alpha) if is_sure else None
             networks[place // len(numbers)].append(Network(kind, model, history, angles))
         if any(history.stopped == "interrupted" for _, history, _ in learned):
             break
