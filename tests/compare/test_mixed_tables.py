@@ -506,7 +506,7 @@ def test_what_separates_the_tables_does_not_hide_what_else_differs():
     )
     result = compare_datasets(first, second, n_permutations=99)
     rest = compare_datasets(first.drop(columns="year"), second.drop(columns="year"), n_permutations=99)
-    assert result.set_aside == ["year"]
+    assert result.set_aside == "year"
     assert [each.rule for each in result.regions] == [each.rule for each in rest.regions]
     assert "bill" in result.regions[0].rule
     assert {each.column: each.without for each in rest.columns}.items() <= {

@@ -77,7 +77,7 @@ def test_the_answer_warns_of_a_single_row():
 def test_columns_that_tell_the_tables_apart_are_in_the_answer():
     report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
     assert report.answer.startswith("The tables differ very strongly (divergence 0.")
-    assert "; p = 0.01). Without lot, size, no difference was found (p = " in report.answer
+    assert "; p = 0.01). Without lot and size, no difference was found (p = " in report.answer
     assert ". lot alone separates all rows, size alone " in report.answer
     treatment = tables(report)["All columns"]
     assert next(row for row in treatment.rows if row[0] == "lot")[2] == (

@@ -264,14 +264,13 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
 
 
 def _typical(
-    result: "ComparisonResult", related: list[str], tables: "Sequence[RawTable]", aside: list[str]
+    result: "ComparisonResult", related: list[str], tables: "Sequence[RawTable]", aside: str
 ) -> "Iterator[str]":
     """Show the most typical rows of each sample, with their values in related columns and those that differ most."""
-    from fewratio.core.wording import write_list
     from fewratio.report.rows import find_distinct
 
     columns = list(dict.fromkeys([*related, *(str(each.column) for each in result.columns)]))
-    without = f", without {write_list(aside, 3)}" if aside and not result.set_aside else ""
+    without = f", without {aside}" if aside and not result.set_aside else ""
     sides = (result.rows_a, result.ratios_a), (result.rows_b, result.ratios_b)
     for name, (rows, ratios), table, raw in zip(result.names, sides, result.samples.tables, tables, strict=True):
         shown = [label for label in columns if label in raw.places][:_VALUES]

@@ -27,7 +27,7 @@ from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import write_count, write_limit, write_list
+from fewratio.core.wording import join_names, write_count, write_limit, write_list
 from fewratio.data.column_kinds import DATE, DURATION, NUMBER
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 MOST_GROUPS = 20
 # A column that does not differ alone is named if this share of the divergence, or less, is left without it.
 _LEFT = 0.5
+# Most names in a sentence.
+_NAMED = 3
 # A column gives nearly all of a divergence if it gives this share alone. Samples have nearly nothing in common from
 # this share of the largest divergence on.
 _NEARLY_ALL = 0.9
@@ -277,9 +279,10 @@ class ComparisonResult(Reported):
             return _compare_samples(self.samples.drop(labels), self._request._replace(names=self.names))
 
     @property
-    def set_aside(self) -> list[str]:
-        """The columns that separate the samples, if there are others to explain the rest of the difference by."""
-        return [] if self.without_non_overlapping is None else [each.name for each in self.non_overlapping]
+    def set_aside(self) -> str:
+        """The names of the columns that separate the samples, if there are others to explain the rest by; else ""."""
+        names = [] if self.without_non_overlapping is None else [each.name for each in self.non_overlapping]
+        return write_list(names, _NAMED) if len(names) > _NAMED else join_names(names)
 
     @property
     def of_rows(self) -> "ComparisonResult":

@@ -15,7 +15,7 @@ from fewratio.compare.columns import Described, describe_column, warn_of_codes
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import quote_list, write_count, write_limit
+from fewratio.core.wording import join_names, quote_list, write_count, write_limit
 from fewratio.data.columns import Column, ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, join_tables
@@ -286,7 +286,7 @@ class GroupComparisonResult(Reported):
             if p_value <= LEVEL:
                 named.append((p_value, -abs(self._describe(column, where).effects[place]), str(label)))
         labels = [label for *_, label in sorted(named)][:_NAMED]
-        joined = " and ".join(filter(None, [", ".join(labels[:-1]), *labels[-1:]]))
+        joined = join_names(labels)
         return f", above all in {joined}" if len(named) > 1 else f", in {joined}" if named else ", in no single column"
 
     def _describe(self, column: Column, place: slice) -> Described:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fewratio.compare.conditions import BinnedColumn, Bins, Condition
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
-from fewratio.core.wording import write_list, write_share
+from fewratio.core.wording import write_share
 from fewratio.data.column_kinds import VECTOR
 from fewratio.data.columns import Column
 from fewratio.testing import LEVEL
@@ -162,7 +162,7 @@ def explain_regions(result: Any) -> list[str]:
             "shares and p-values of later regions refer to the rows outside earlier ones, assuming that those are real"
         )
     if regions and result.set_aside:
-        said.append(f"{write_list(result.set_aside, 3)} left aside")
+        said.append(f"without {result.set_aside}")
     if regions and (result.without_non_overlapping or result).p_value > LEVEL:
         said.append("the test of the whole tables finds no difference: treat the region as a hint")
     return said

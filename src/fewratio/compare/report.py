@@ -14,7 +14,7 @@ from fewratio.charts.style import FIRST, SECOND
 from fewratio.compare.blocks import describe_pairs
 from fewratio.compare.columns import WORDS_NAMED, explain_effects, explain_parts
 from fewratio.compare.regions import explain_regions
-from fewratio.compare.verdict import write_source
+from fewratio.compare.verdict import write_headline, write_source
 from fewratio.core.draws import draw_rows
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
@@ -62,7 +62,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
-        headline=result.verdict,
+        headline=write_headline(result),
     )
 
 
@@ -294,7 +294,7 @@ def _regions(result: Any) -> list[page.Block]:
     ]
 
 
-def _rows(result: Any, aside: Sequence[str]) -> list[page.Block]:
+def _rows(result: Any, aside: str) -> list[page.Block]:
     a, b = result.names
     labels = [str(each.column) for each in result.columns]
     tables, ratios = result.samples.tables, (result.ratios_a, result.ratios_b)
@@ -304,7 +304,7 @@ def _rows(result: Any, aside: Sequence[str]) -> list[page.Block]:
         "near 1 of both."
     )
     if aside and not result.set_aside:
-        about += f" Here {write_list(aside, _NAMED)} is left aside."
+        about += f" These ratios are without {aside}: with it, all rows would be equally typical."
     regions, region_of = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)], []
     for table, of_table in zip(tables, zip(*map(result.rows, result.regions), strict=True), strict=bool(regions)):
         region_of.append(np.full(table.n_rows, -1))

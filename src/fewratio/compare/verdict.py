@@ -50,9 +50,15 @@ def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
 
 def write_verdict(result: Any) -> str:
     """Say whether the tables differ, and by how much or what would have been found; see `ComparisonResult.verdict`."""
-    found, rest = _write_found(result), result.without_non_overlapping
-    more = "" if rest is None else f" Without {write_list(result.set_aside, 3)}, {_write_found(rest)}"
-    return f"{found[0].upper()}{found[1:]}{more}"
+    rest = result.without_non_overlapping
+    more = "" if rest is None else f" Without {result.set_aside}, {_write_found(rest)}"
+    return f"{write_headline(result)}{more}"
+
+
+def write_headline(result: Any) -> str:
+    """Write the verdict about all columns."""
+    found = _write_found(result)
+    return f"{found[0].upper()}{found[1:]}"
 
 
 def _write_found(result: Any) -> str:
@@ -76,7 +82,7 @@ def write_source(result: Any) -> str:
     """Name the column that gives nearly all of the divergence alone, if others differ, too; else ""."""
     if result.set_aside:
         source = write_source(result.without_non_overlapping)
-        return source and f"Without {write_list(result.set_aside, 3)}, {source}"
+        return source and f"Without {result.set_aside}, {source}"
     name = result.main_column
     if name is None:
         return ""

@@ -1,6 +1,6 @@
 """Texts for messages: counts, lists, and numbers with enough digits to differ."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_DOWN, Context
 from typing import Any, SupportsInt
 
@@ -59,6 +59,17 @@ def write_list(items: Iterable[str], most: int = _LISTED) -> str:
     """Return the first few items, and how many more there are."""
     names = list(items)
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Write names as people do.
+
+    Examples
+    --------
+    >>> join_names(["age"]), join_names(["age", "city"]), join_names(["age", "city", "size"])
+    ('age', 'age and city', 'age, city and size')
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def quote_list(items: Iterable[object], most: int = _LISTED) -> str:
