@@ -1,4 +1,4 @@
-"""Draw the report of the README and the front page, and the page from dropped files to the report, by Chromium.
+"""Make the pictures of the README and the front page with Chromium: a report, and the page from files to report.
 
 python docs/pictures.py
 """

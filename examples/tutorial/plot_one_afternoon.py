@@ -2,9 +2,9 @@
 One grower, twelve bottles, one afternoon
 =========================================
 
-You buy wine from one grower. Twelve bottles arrive after lunch, and the laboratory has measured thirteen properties
-of each. Are they the wine that you know? By the evening you will have an answer, the bottles behind it, and a check
-that asks the same question every day. Reading takes ten minutes.
+You buy most of your wine from one grower. Twelve bottles arrive after lunch, and the laboratory has measured thirteen
+properties of each. Are they the wine that you know? By the evening you will have an answer, the bottles behind it, and
+a check that asks the same question every day. Reading takes ten minutes.
 
 The wines are real: 178 Italian wines of three growers that come with scikit-learn. Which bottles arrive together is
 our choice, so that you can see whether each answer is right.
@@ -109,9 +109,9 @@ for name, p_value in judged.new_p_values.items():
     print(f"{name}: p = {p_value:.2f}")
 
 # %%
-# The five bottles are like the older boxes. To see that the check can fail, we divided their proline by ten, as a
-# laboratory with another unit would. That box is unlike all others. With nineteen older boxes, 0.05 is the smallest
-# p-value there is. The first of the columns outside the range of the older boxes says why:
+# Nothing sets the five bottles apart from the older boxes. To see that the check can fail, we divided their proline by
+# ten, as a laboratory with another unit would. That box is unlike all others. With nineteen older boxes, 0.05 is the
+# smallest p-value there is. The first of the columns outside the range of the older boxes says why:
 
 print(judged.new_columns("proline / 10")[0])
 

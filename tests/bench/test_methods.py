@@ -443,6 +443,7 @@ DRAWS = ClosedForm("draws", parameters={"features": "cosines", "n_components": 1
 NETWORK = Pretrained("network", parameters={"n_support": 3, "max_steps": 3, "width": 8, "n_query": 10})
 
 
+@pytest.mark.slow
 def test_parts_count_the_same_however_many_members_they_have():
     cells, bench = small_cells(), Bench("cpu", progress=False)
     network, draws, joined = (
@@ -454,6 +455,7 @@ def test_parts_count_the_same_however_many_members_they_have():
         torch.testing.assert_close(both, (a.double() + b.double()) / 2)
 
 
+@pytest.mark.slow
 def test_stacked_members_have_the_least_squared_error_on_validation_datasets():
     (cell,) = small_cells(replace(SMALL, sizes=(3,)))
     parts, bench = (NETWORK, DRAWS), Bench("cpu", progress=False)

@@ -384,7 +384,7 @@ def test_a_rare_category_hides_no_change_of_another_column(seed):
 
 
 @pytest.mark.parametrize("options", [{}, {"level": 0.05, "random_state": 0}], ids=["segments", "test"])
-@pytest.mark.parametrize("n", [20, 200, 2000])
+@pytest.mark.parametrize("n", [20, 200, pytest.param(2000, marks=pytest.mark.slow)])
 def test_a_step_without_noise_is_a_change(options, n):
     series = np.repeat([0.0, 7.0], n // 2)
     assert detect_changes(series, **options).points.tolist() == [n // 2]
@@ -397,6 +397,7 @@ def test_a_step_is_found_where_a_column_has_few_values(n):
     assert detect_changes(series).points.tolist() == [n]
 
 
+@pytest.mark.slow
 def test_stairs_are_changes_and_isolated_values_are_not():
     stairs = np.repeat([3.0, 5.0, 4.0, 9.0], [100, 250, 80, 300])
     assert detect_changes(stairs).points.tolist() == [100, 350, 430]

@@ -130,6 +130,7 @@ def test_other_columns_hide_no_clear_change():
     assert (change["row"], change["column"]) == (pytest.approx(28, abs=3), "4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12])
 def test_other_columns_hide_no_season_and_no_step_beside_it(seed):
     rows = np.random.default_rng(seed).normal(size=(200, 8))
@@ -164,6 +165,7 @@ def test_swings_need_ruptures(monkeypatch):
         detect_changes(np.arange(40.0) % 7, swings="changes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [390, 500])
 def test_a_step_is_found_where_the_spread_has_a_season(row):
     # Many changes of spread explain the season too, but worse than the season and one step.

@@ -119,6 +119,7 @@ def test_a_model_is_trained_on_such_tables_and_used(folder, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_reference_stands_for_its_table(folder, tmp_path):
     kept = str(tmp_path / "a.fewratio")
     done = run(folder, "reference", "a.csv", "-o", kept)
@@ -220,6 +221,7 @@ def test_a_condition_that_few_rows_cannot_meet_is_said(folder):
     assert "--fail-if 'p < 0.01' cannot hold: with so few rows, no p-value is below 0.029" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_header_of_years_is_said_and_can_be_denied(tmp_path):
     rng = np.random.default_rng(0)
     for name in ("a", "b"):

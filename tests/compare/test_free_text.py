@@ -107,6 +107,7 @@ def test_containers_give_one_answer(result, make):
     assert (other.statistic, other.divergence, other.words) == (result.statistic, result.divergence, result.words)
 
 
+@pytest.mark.slow
 def test_files_give_one_answer(result, tmp_path):
     for name, each in (("a.parquet", A), ("b.parquet", B)):
         pa.parquet.write_table(pa.table(each), tmp_path / name)
@@ -161,6 +162,7 @@ def test_weights_use_text_and_vectors():
     assert found.weights[has_phrase].mean() > found.weights[~has_phrase].mean()
 
 
+@pytest.mark.slow
 def test_changes_of_text_are_found():
     series = pd.concat([pd.DataFrame(table(60, 0, 2, 0)), pd.DataFrame(table(60, 1, 3, 0))], ignore_index=True)
     assert [each["row"] for each in detect_changes(series.drop(columns="photo")).changes] == [60]

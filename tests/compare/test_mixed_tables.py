@@ -143,6 +143,7 @@ def test_weights_favour_rows_like_the_target():
     assert np.average(size, weights=weights) > size.mean()
 
 
+@pytest.mark.slow
 def test_a_series_of_all_kinds_of_columns_has_its_change():
     series = pd.concat([mixed(30, 4), mixed(30, 5, shift=4.0)])
     result = detect_changes(series, window=12, n_permutations=99, random_state=0, keep="day")
@@ -412,6 +413,7 @@ def test_far_values_do_not_hide_that_a_column_separates_the_tables():
     assert (found.ratios_b < 1).mean() > 0.95
 
 
+@pytest.mark.slow
 def test_a_difference_in_rare_categories_is_said_not_to_be_seen_by_the_model():
     rng = np.random.default_rng(0)
     planes = [np.repeat(rng.permutation(250)[:150], 3) for _ in range(2)]
@@ -512,7 +514,7 @@ def test_what_separates_the_tables_does_not_hide_what_else_differs():
     assert {each.column: each.without for each in rest.columns}.items() <= {
         each.column: each.without for each in result.columns
     }.items()
-    assert_array_equal(result.of_rows.rows_a, rest.rows_a)
+    assert_array_equal(result.for_typical_rows.rows_a, rest.rows_a)
     inside = result.rows(result.regions[0])
     assert [len(each) for each in inside] == [
         round(share * 80) for share in (result.regions[0].first, result.regions[0].second)

@@ -57,6 +57,7 @@ def test_a_shift_that_would_have_been_found_is_found(n):
     assert 0.5 < np.mean(found) < 1
 
 
+@pytest.mark.slow
 def test_more_rows_find_smaller_shifts_and_units_do_not_matter():
     A, B = np.random.default_rng(2).normal(size=(2, 200, 2))
     few, many = compare_datasets(A[:20], B[:20]), compare_datasets(A, B)

@@ -185,6 +185,7 @@ def test_numbers_and_booleans_that_nearly_separate():
 # ---------------------------------------------------------------- not by chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numbers", "ties", "categories", "gaps"])
 def test_the_bound_holds_for_all_deals(kind):
     """Every way to deal nine rows to two tables: a column is found in at most the share that is allowed."""

@@ -29,6 +29,7 @@ def sites(tmp_path):
     return {name: write(tmp_path / "sites" / f"{name}.csv", rng.normal(m, 1, (110, 2))) for name, m in means.items()}
 
 
+@pytest.mark.slow
 def test_pairs_are_shown_as_compare_would(tmp_path, sites):
     done = run(tmp_path, "compare-all", "sites")
     assert done.exit_code == 0, done.output

@@ -112,7 +112,7 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         if filled := [column.name for column in result.encoding.used if column.marks_missing]:
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
-        shares = "; shares of all rows up to the next change" * any(kind == "share" for _, kind in result.kinds)
+        shares = "; shares of the rows up to the next change" * any(kind == "share" for _, kind in result.kinds)
         yield f"changes  means of up to {result.n_near} rows before -> after; deviations about level and season{shares}"
     for change in result.changes:
         moment = "" if change["name"] is None else f" ({change['name']})"

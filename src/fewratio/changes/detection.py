@@ -113,9 +113,9 @@ class ChangeResult(Reported):
         """What changed at each point, described by the column that changed most.
 
         Each has the keys row, name, score, p_value, column, kind (level, spread, slope, season, share or distribution),
-        mean_before and mean_after: means of up to `n_near` rows before and after, or of a share of all rows up to the
-        neighbouring changes; and deviation_before and deviation_after: standard deviations about `levels` of the rows
-        up to the neighbouring changes, 10,000 at most. Missing values do not count.
+        mean_before and mean_after: means of up to `n_near` rows before and after (for a share, of the rows up to the
+        neighbouring changes); and deviation_before and deviation_after: standard deviations about `levels` of the rows
+        up to the neighbouring changes. At most 10,000 rows count on either side, and missing values do not count.
         """
         ends, found = [0, *self.points.tolist(), len(self.scores)], []
         for number, (row, (column, kind)) in enumerate(zip(self.points.tolist(), self.kinds, strict=True)):

@@ -19,7 +19,8 @@ _LARGEST_ROOT = 0.99
 _CLUSTERS = [(reaction, lasting) for lasting in (0.98, 0.95, 0.85, 0.7) for reaction in (0.2, 0.1, 0.05)]
 # Twice the log likelihood that one and two parameters gain by chance in a twentieth of cases.
 _CONTRADICTION = 3.84, 5.99
-# The price of two parameters by Akaike (1974): where a spread that swings explains a series instead of a change.
+# The price of two parameters by Akaike (1974): what a spread that swings must gain to explain a series instead of a
+# change.
 DOUBT = 4.0
 # Fewer rows, or rows half of which hardly move, have no spread that swings.
 _LEAST_SWINGING, _MOVES = 50, 0.01

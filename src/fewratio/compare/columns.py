@@ -204,7 +204,7 @@ def explain_parts(result: Any, columns: Sequence[ColumnDifference]) -> list[str]
     """Explain the divergences of some columns of a result, and the star at those that differ only jointly."""
     said = []
     if any(each.alone is not None for each in columns):
-        but = f" but {result.set_aside}" if result.set_aside else ""
+        but = f"; for columns that overlap, also without {result.set_aside}" if result.set_aside else ""
         said.append(f"alone: the divergence of this column alone; without: of all other columns{but}")
     joint = result.joint_columns
     return said + ["* no difference alone, but part of a joint one"] * any(each in joint for each in columns)

@@ -233,7 +233,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     # If the divergence is 0, all ratios are 1: no row is more typical than another.
     if (result.p_value is None or result.p_value <= LEVEL) and result.divergence > 0:
         related = [str(name) for relation in result.relations[:1] for name in relation.columns] if not named else []
-        yield from _typical(result.of_rows, related, tables, result.set_aside)
+        yield from _typical(result.for_typical_rows, related, tables, result.set_aside)
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":

@@ -285,7 +285,7 @@ class ComparisonResult(Reported):
         return write_list(names, _NAMED) if len(names) > _NAMED else join_names(names)
 
     @property
-    def of_rows(self) -> "ComparisonResult":
+    def for_typical_rows(self) -> "ComparisonResult":
         """The comparison to find typical rows by: without the columns that are set aside, if all rows differ by them.
 
         All rows would then be equally typical.
@@ -409,7 +409,7 @@ class ComparisonResult(Reported):
     def joint_columns(self) -> list[ColumnDifference]:
         """The columns without which half of the divergence or more is lost, though they do not differ alone.
 
-        Only the first eight of `columns` are measured.
+        Columns that separate the samples are left aside. Of the others, the eight strongest are measured.
         """
         most = _LEFT * self._parts[0]
         return [

@@ -15,8 +15,8 @@ from fewratio.data.columns import Column
 
 Bins = NDArray[np.bool_]
 
-# Bins of the first scan, how many bins one of the search holds, and the most categories to join in one condition. Of
-# 1, 2, 3 and 4, 3 and 4 found the ends of planted regions best (benchmarks/regions.py planted, seed 5001).
+# Bins of the first scan, parts of a bin of the search, and the most categories to join in one condition. With 3 or 4
+# parts the ends of planted regions were found best; 1 and 2 were also tried (benchmarks/regions.py planted).
 _COARSE, _FINER, _JOINED = 6, 3, 3
 # The share of a bin by which an edge may move to a rounder figure.
 _NEAR = 0.5

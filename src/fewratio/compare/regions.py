@@ -58,7 +58,7 @@ class Region(NamedTuple):
         First share / second share; infinite if the second sample has no such row.
     ratio_low, ratio_high : float
         An approximate 95 % interval for the ratio that accounts for the search: it holds for all regions at once. It
-        ends at 1 at the latest: the p-value says that the shares differ.
+        never crosses 1: the p-value already says that the shares differ.
     p_value : float
         The chance that the search finds a region as strong if nothing differs. From the second region on: among the
         rows outside earlier regions, which assumes that those are real.
@@ -161,10 +161,12 @@ def explain_regions(result: Any) -> list[str]:
         said.append(
             "shares and p-values of later regions refer to the rows outside earlier ones, assuming that those are real"
         )
-    if regions and result.set_aside:
-        said.append(f"without {result.set_aside}")
+    aside = result.set_aside
+    if regions and aside:
+        said.append(f"the search leaves {aside} aside")
     if regions and (result.without_non_overlapping or result).p_value > LEVEL:
-        said.append("the test of the whole tables finds no difference: treat the region as a hint")
+        which = f"the test without {aside}" if aside else "the test of the whole tables"
+        said.append(f"{which} finds no difference: treat the region as a hint")
     return said
 
 

@@ -58,7 +58,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
             *([page.Section("Words", [_words(result)])] if result.words else []),
             *([page.Section("Relations", _relations(result))] if result.relations else []),
             *([page.Section("Regions", _regions(result))] if result.regions else []),
-            page.Section("Rows", _rows(result.of_rows, result.set_aside)),
+            page.Section("Rows", _rows(result.for_typical_rows, result.set_aside)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
@@ -304,7 +304,7 @@ def _rows(result: Any, aside: str) -> list[page.Block]:
         "near 1 of both."
     )
     if aside and not result.set_aside:
-        about += f" These ratios are without {aside}: with it, all rows would be equally typical."
+        about += f" These ratios leave {aside} aside. Otherwise all rows would be almost equally typical."
     regions, region_of = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)], []
     for table, of_table in zip(tables, zip(*map(result.rows, result.regions), strict=True), strict=bool(regions)):
         region_of.append(np.full(table.n_rows, -1))

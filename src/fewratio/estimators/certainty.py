@@ -24,7 +24,8 @@ from fewratio.estimators.base import NotFittedError, RatioEstimator
 
 # Certainties lie between this and its inverse: an error that rises with the rows is chance.
 _LEAST = 1e-3
-# Rows per sample and levels that deviations were measured for, and the largest angle.
+# Rows per sample that errors and deviations are measured and shares are chosen for, levels of deviations, and the
+# largest angle.
 SIZES, LEVELS, _RIGHT = (1, 3, 10, 30), (0.5, 0.8, 0.9, 0.95), np.pi / 2
 # Probabilities that bounds are computed for, up to one half; bounds of others are interpolated. Bisections of a bound.
 _N_GRID, _N_BISECTIONS = 65, 40
@@ -147,7 +148,8 @@ class CertainEstimator(RatioEstimator):
         """Return bounds that contain the divergence of the two datasets with this probability, as in `interval`.
 
         They are centred on the mean over such datasets, while `divergence` is computed only from the fitted rows; with
-        few rows it may lie outside. Those of networks are on either side of `divergence`.
+        few rows it may lie outside. The interval of a network is centred on `divergence`
+        instead, on the scale of angles.
         """
         self._check_level(level)
         if self.angles_ is not None:

@@ -34,8 +34,8 @@ export class FileInput {
       make("input", { type: "file", onchange: (event) => chosen(event.target), ...attributes }));
     const fields = isFolder
       ? [field("A folder:", { webkitdirectory: "", multiple: true }), field("or a zip file:", { accept: ".zip" })]
-      : isState ? [field("File:", { accept: STATE })]
-      : [field(isSeveral ? "Files:" : "File:", { accept: [...TABLES, ...COMPRESSED].join(","), ...(isSeveral && { multiple: true }) })];
+      : isState ? [field("Drop it here, or choose it:", { accept: STATE })]
+      : [field(isSeveral ? "Drop files here, or choose them:" : "Drop a file here, or choose one:", { accept: [...TABLES, ...COMPRESSED].join(","), ...(isSeveral && { multiple: true }) })];
     this.element = make("section", {
       class: "drop", "aria-labelledby": heading,
       ondragover: (event) => { event.preventDefault(); this.element.classList.add("over"); },

@@ -295,6 +295,7 @@ def test_sifting_out_settings_does_not_change_a_clear_choice(monkeypatch):
     assert sifted.n_components == 0
 
 
+@pytest.mark.slow
 def test_what_was_held_out_to_choose_is_not_learned_again(features):
     """All sources took part in the choice, so what it learned with the settings chosen is what learning them gives."""
     estimator = learned(family(), features=features)

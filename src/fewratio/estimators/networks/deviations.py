@@ -1,4 +1,4 @@
-"""How far a network's ratios are off: trials with few rows of datasets that it was not trained on."""
+"""How far a network's ratios are off: trials with few rows of pairs with a held-out dataset."""
 
 from typing import NamedTuple
 
@@ -23,15 +23,15 @@ _SHORTEST = 0.5
 
 
 class Trials(NamedTuple):
-    """Pairs of datasets that networks were not trained on.
+    """Pairs of datasets, at least one of which networks were not trained on.
 
     Attributes
     ----------
     pairs : list of (ndarray, ndarray, bool)
         The rows of both, and whether they are of one dataset.
-    query : ndarray of shape (n_pairs, n_query, d)
+    query : ndarray of shape (n_pairs, 2 * n_query, d)
         The first rows of both, at which ratios are compared.
-    truths : ndarray of shape (n_pairs, n_query)
+    truths : ndarray of shape (n_pairs, 2 * n_query)
         The ratios there.
     """
 
@@ -43,8 +43,8 @@ class Trials(NamedTuple):
 def draw_trials(sources: Collection, held_out: Collection, alpha: float) -> Trials | None:
     """Draw trials of networks that learned from the same sources; None if nothing was held out.
 
-    The truth is not known. Its stand-in is what the closed form, learned from the same sources, finds with all rows of
-    the held-out datasets; of a dataset with itself the ratio is 1.
+    The truth is not known. Its stand-in is what the closed form, learned from the same sources, finds with all rows
+    but the query rows; of a dataset with itself the ratio is 1.
     """
     pairs = [] if held_out is sources else _draw_pairs(sources, held_out, np.random.default_rng(0))
     n_query = min(_N_QUERY, min((len(rows) for nu, de, _ in pairs for rows in (nu, de)), default=0) // 3)

@@ -67,7 +67,8 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
     history_ : History
         Losses by step, the chosen step and its standard error, of the first network.
     angles_ : ndarray of shape (2, 4, 4) or None
-        How far ratios and divergences were off on held-out datasets, for `interval`; None after inlier episodes.
+        How far ratios and divergences were off on held-out datasets, for `interval`; None if alpha is 0, after inlier
+        episodes, and if no validation was finite.
     encoding_ : Encoding or None
         The source collection's encoding of categories and missing values, applied to all samples.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
