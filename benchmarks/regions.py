@@ -6,7 +6,7 @@ python benchmarks/regions.py planted --draws 400 --seed 40 --jobs 16 >> results/
 python benchmarks/regions.py null --draws 1000 --seed 41 --jobs 16 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py relations --draws 1000 --seed 42 --jobs 16 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py groups --draws 3000 --seed 50 --jobs 16 >> results/benchmarks/regions.jsonl
-python benchmarks/regions.py test-of-groups --draws 12000 --seed 91 --jobs 16 >> results/benchmarks/regions.jsonl
+python benchmarks/regions.py test-of-groups --draws 4000 --seed 90 --jobs 16 >> results/benchmarks/regions.jsonl
 python benchmarks/regions.py cost >> results/benchmarks/regions.jsonl
 
 ``planted``: ten uniform columns, 600 rows per table. A square of the first two holds 5 % of one table and 20 % of the

@@ -17,7 +17,7 @@ from fewratio import KLIEP, RuLSIF, detect_changes
 from fewratio.changes.detection import ChangeResult
 from fewratio.changes.detector import ChangeDetector
 from fewratio.errors import InputError, ParameterError
-from tests.levels import LEVEL, N_DRAWS, assert_level_is_kept
+from tests.levels import FEW_DRAWS, LEVEL, assert_level_is_kept
 from tests.strategies import quick, seeds
 
 QUICK = dict(n_permutations=19, level=0.05, random_state=0)
@@ -66,7 +66,7 @@ def heavy_tails_or_few_values(rng):
 )
 def test_chance_reports_a_change_no_more_often_than_the_level(options, law):
     rejections = []
-    for seed in range(N_DRAWS):
+    for seed in range(FEW_DRAWS):
         series = law(np.random.default_rng(seed))
         found = detect_changes(series, n_permutations=19, level=LEVEL, random_state=seed, **options)
         rejections.append(len(found.points) > 0)

@@ -6,7 +6,7 @@ import pytest
 
 from fewratio import InputError, ParameterError, compare_datasets
 from fewratio.testing import row_units
-from tests.levels import N_DRAWS, assert_level_is_kept
+from tests.levels import FEW_DRAWS, assert_level_is_kept
 
 
 def countries(seed, n_rows=30, shift=0.0):
@@ -101,7 +101,7 @@ def test_pairs_stay_together_where_rows_are_many(monkeypatch):
 @pytest.mark.slow
 def test_pairs_keep_the_level():
     rejections = []
-    for seed in range(N_DRAWS):
+    for seed in range(FEW_DRAWS):
         found = compare_datasets(*countries(seed, 8), paired="country", n_permutations=99, random_state=seed)
         rejections.append(found.p_value <= 0.05)
     assert_level_is_kept(rejections)
