@@ -1,7 +1,7 @@
 """How much to measure, and with how many processes."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +21,19 @@ class Plan(NamedTuple):
         Which pairs and series are drawn.
     draws : int or None
         How many of them per row of a table, if not as many as usual.
+    kinds : sequence of str or None
+        Which kinds of series to draw, if not all.
     """
 
     run: Parallel
     quick: bool = False
     seed: int = 0
     draws: int | None = None
+    kinds: Sequence[str] | None = None
+
+    def select(self, kinds: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the kinds to draw."""
+        return {name: each for name, each in kinds.items() if self.kinds is None or name in self.kinds}
 
     def count(self, few: int, usual: int) -> int:
         """Return how many to draw where these are the numbers of a quick and of a usual run."""

@@ -8,7 +8,7 @@ import pytest
 from scipy.signal import lfilter
 
 from fewratio import detect_changes
-from fewratio.changes.noise import _cluster, fit_autoregressions, fit_swings
+from fewratio.changes.noise import Simulator, Swings, _cluster, fit_autoregressions, fit_swings
 from fewratio.errors import MissingPackageError, ParameterError
 
 N = 200
@@ -63,6 +63,17 @@ def test_a_spread_that_swings_is_noted():
     assert any("calm and wild" in note for note in detect_changes(rows).notes)
     (calm,) = fit_swings(np.random.default_rng(0).normal(size=(600, 1)))
     assert calm.saved == 0
+
+
+def test_simulated_rows_are_like_those_of_the_same_part_of_a_season():
+    rng = np.random.default_rng(0)
+    season = np.where(TIME % 40 < 20, 0.5, 2.0)
+    # The two halves of the season also differ in shape.
+    noise = np.where(season < 1, rng.uniform(0.4, 0.6, N), 2 * rng.exponential(size=N)) * rng.choice([-1, 1], N)
+    simulated = Simulator(noise[:, None], [Swings(1.0, season=season)]).draw(20, rng)[:, 0]
+    calm = np.abs(simulated[season < 1])
+    assert np.quantile(calm, [0.02, 0.98]) == pytest.approx([0.4, 0.6], abs=0.15)
+    assert simulated[season > 1].std() == pytest.approx(noise[season > 1].std(), rel=0.1)
 
 
 @pytest.mark.parametrize("seed", [880143, 880203])

@@ -25,6 +25,8 @@ DOUBT = 4.0
 # Fewer rows, or rows half of which hardly move, have no spread that swings.
 _LEAST_SWINGING, _MOVES = 50, 0.01
 _LEAST_SPREAD = 0.05
+# Parts of a season in which rows count as alike.
+_ALIKE = 10
 # Fewer rows hide how they depend on each other.
 SHORT = 50
 
@@ -208,11 +210,21 @@ class Simulator:
                 column /= each.season[-len(column) :]
         self.innovations = innovations
 
+    def _shuffle(self, n_innovations: int, total: int, rng: np.random.Generator) -> Numbers:
+        """Return which innovation each row gets: where the spread has a season, one of a row with a similar spread."""
+        drawn = np.resize(rng.permutation(n_innovations), total)
+        season = next((each.season for each in self.swings if each.season is not None), None)
+        if season is not None:
+            drawn[-n_innovations:] = np.arange(n_innovations)
+            for alike in np.array_split(np.argsort(season[-n_innovations:], kind="stable"), _ALIKE):
+                drawn[total - n_innovations + alike] = rng.permutation(alike)
+        return drawn
+
     def draw(self, n_series: int, rng: np.random.Generator) -> Floats:
         """Return noise of shape (n, d, n_series)."""
         n, (n_innovations, d) = self.n_rows, self.innovations.shape
         total = n + _BURN_IN
-        drawn = np.column_stack([np.resize(rng.permutation(n_innovations), total) for _ in range(n_series)])
+        drawn = np.column_stack([self._shuffle(n_innovations, total, rng) for _ in range(n_series)])
         result = np.empty((n, d, n_series))
         for column in range(d):
             noise, each = self.innovations[drawn, column], self.swings[column]
