@@ -4,10 +4,12 @@ The ways: the default with sources; the same with one unit for all columns, and 
 sources; the closed form alone. `rescaled` multiplies columns by exp(N(0, 2)) first, which only a common unit sees.
 One JSON line per family, split, number of sources, rows per sample, with the errors (Eq. 8) of all pairs for each way.
 `--gaps` prints in how many cells the default is within 0.01, or two paired standard errors, of the best way.
+`--all-sources` measures the default alone with all sources: J of many pairs, by family, split and rows per sample.
 `--one-row` measures factors of the network's log-ratio at one row per sample without sources: J by family and in all.
 
     python benchmarks/defaults.py --jobs 16 > results/benchmarks/defaults.jsonl
     python benchmarks/defaults.py --gaps
+    python benchmarks/defaults.py --all-sources --families Mnist-r Isolet --splits 10 > results/benchmarks/all_sources.jsonl
     python benchmarks/defaults.py --one-row > results/benchmarks/one_row.jsonl
 """
 
@@ -33,13 +35,13 @@ from fewratio_bench.records import circumstances
 RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "defaults.jsonl"
 SIZES, ALL = (1, 3, 5, 10, 30), 1000
 DEFAULT, COMMON, COLUMNS, WITHOUT, CLOSED_FORM = "default", "common unit", "column units", "no sources", "closed form"
-_N_PAIRS, _N_QUERY = 16, 50
+_N_PAIRS, _MANY_PAIRS, _N_QUERY = 16, 100, 50
 FACTORS = (1.0, 1.5, 2.0, 3.0)
 
 Pair = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def draw_pairs(targets: list[np.ndarray], size: int, rng: np.random.Generator) -> list[Pair]:
+def draw_pairs(targets: list[np.ndarray], size: int, rng: np.random.Generator, n_pairs: int = _N_PAIRS) -> list[Pair]:
     """Draw pairs of targets, one in ten or more of a dataset with itself: two samples, and query rows of both."""
     found = []
     for a, b in rng.permutation(list(product(range(len(targets)), repeat=2))):
@@ -50,7 +52,7 @@ def draw_pairs(targets: list[np.ndarray], size: int, rng: np.random.Generator) -
         second = first[size:] if a == b else rng.permutation(targets[b])
         rest = (second[size::2], second[size + 1 :: 2]) if a == b else (first[size:], second[size:])
         found.append((first[:size], second[:size], *(rows[:_N_QUERY] for rows in rest)))
-    return found[:_N_PAIRS]
+    return found[:n_pairs]
 
 
 def error(estimator: Any, pair: Pair) -> float:
@@ -84,6 +86,21 @@ def cell_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]
             errors = {way: [round(error(estimator, pair), 4) for pair in pairs] for way, estimator in ways.items()}
             known = {"family": family, "split": split, "n_sources": len(collection), "is_all": n_sources == ALL}
             found.append(known | {"rescaled": rescaled, "n_support": size, "errors": errors})
+    return found
+
+
+def all_sources_records(family: str, split: int) -> list[dict[str, Any]]:
+    """Measure the default with all sources of one split."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    sources, targets = split_family(family, split)
+    default = AutoRatioEstimator(random_state=0).pretrain(Collection.from_arrays(sources))
+    found = []
+    for size in SIZES[:3]:
+        pairs = draw_pairs(targets, size, np.random.default_rng([split, size]), _MANY_PAIRS)
+        J = float(np.mean([error(default, pair) for pair in pairs]))
+        known = {"family": family, "split": split, "n_sources": len(sources), "n_support": size}
+        found.append(known | {"pairs": len(pairs), "J": round(J, 4)})
     return found
 
 
@@ -189,6 +206,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--gaps", action="store_true", help="print how far behind the default is by the records")
+    parser.add_argument("--all-sources", action="store_true", help="measure the default alone, with all sources")
     parser.add_argument("--one-row", action="store_true", help="measure factors at one row per sample, no sources")
     args = parser.parse_args()
     if args.gaps:
@@ -198,10 +216,14 @@ def main() -> None:
         for record in one_row_records(args.families, splits):
             sys.stdout.write(json.dumps(record | circumstances()) + "\n")
         return None
-    tasks = product(splits, args.families, args.sources)
+    if args.all_sources:
+        tasks = [joblib.delayed(all_sources_records)(family, split) for split, family in product(splits, args.families)]
+    else:
+        cells = product(splits, args.families, args.sources)
+        tasks = [joblib.delayed(cell_records)(family, split, n) for split, family, n in cells]
     parallel = joblib.Parallel(args.jobs, return_as="generator_unordered")
     where = circumstances(torch.device("cpu"))
-    for found in parallel(joblib.delayed(cell_records)(family, split, n) for split, family, n in tasks):
+    for found in parallel(tasks):
         for record in found:
             sys.stdout.write(json.dumps(record | where) + "\n")
         sys.stdout.flush()

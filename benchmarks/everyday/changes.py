@@ -165,6 +165,21 @@ def power(report: Report, plan: Plan, modes: Modes = ALL_MODES) -> None:
             )
 
 
+def one_shift(report: Report, plan: Plan) -> None:
+    """Measure how often a shift is within ten rows of the best single split by least squares."""
+    kind, seeds = "shift by one deviation", plan.seeds(plan.count(2, 1000))
+    make, row = CHANGED[kind]
+    found = [_split_by_least_squares(make(np.random.default_rng(seed))) for seed in seeds]
+    share = float(np.mean([abs(point - row) <= NEAR for point in found]))
+    report(table="one shift", mode="least squares", change=kind, share_found=share, series=len(seeds))
+
+
+def _split_by_least_squares(series: Array) -> int:
+    counts = np.arange(1, len(series))
+    apart = series.cumsum()[:-1] / counts - series[::-1].cumsum()[-2::-1] / counts[::-1]
+    return int(counts[(counts * counts[::-1] * apart**2).argmax()])
+
+
 def swings(report: Report, plan: Plan) -> None:
     """Measure the same where slow swings count as changes; it needs ruptures."""
     for measure in (false_changes, power):
@@ -197,4 +212,4 @@ def seconds(report: Report, plan: Plan) -> None:
 
 
 ON_HALVES = {"annotated": annotated}
-TABLES = {"false": false_changes, "power-of-kinds": power, "swings": swings, "long": seconds}
+TABLES = {"false": false_changes, "power-of-kinds": power, "one-shift": one_shift, "swings": swings, "long": seconds}
