@@ -1,4 +1,4 @@
-"""Is the default as good as the best of what one could choose? J by family, number of sources and rows per sample.
+r"""Is the default as good as the best of what one could choose? J by family, number of sources and rows per sample.
 
 The ways: the default with sources; the same with one unit for all columns, and with the deviation of each; without
 sources; the closed form alone. `rescaled` multiplies columns by exp(N(0, 2)) first, which only a common unit sees.
@@ -9,7 +9,8 @@ One JSON line per family, split, number of sources, rows per sample, with the er
 
     python benchmarks/defaults.py --jobs 16 > results/benchmarks/defaults.jsonl
     python benchmarks/defaults.py --gaps
-    python benchmarks/defaults.py --all-sources --families Mnist-r Isolet --splits 10 > results/benchmarks/all_sources.jsonl
+    python benchmarks/defaults.py --all-sources --families Mnist-r Isolet --splits 10 \
+        > results/benchmarks/all_sources.jsonl
     python benchmarks/defaults.py --one-row > results/benchmarks/one_row.jsonl
 """
 
