@@ -333,7 +333,7 @@ def readme():
             "yes, the closed form",
         ],
         [
-            "fit RuLSIF with cross-validation (time, lower is better)",
+            "fit RuLSIF with cross-validation (time relative to fewratio, lower is better)",
             "**1**",
             f"{fastest['times_ours']:.0f} (torchdensityestimation), {usual['times_ours']:.0f} (densratio)",
             "2,000 rows of 20 columns",

@@ -15,25 +15,33 @@ from fewratio.cli import frame
 from fewratio.cli.verb import Verb
 from fewratio.lazy import import_home
 
-# The verbs in the order of help and of the page, and the module that declares each: a command imports only its own.
-_HOMES = {
-    "compare": "fewratio.compare.command",
-    "outliers": "fewratio.outliers.command",
-    "changes": "fewratio.changes.command",
-    "monitor": "fewratio.monitor.command",
-    "weights": "fewratio.weights.command",
-    "compare-all": "fewratio.many.command",
-    "ratio": "fewratio.ratio.command",
-    "reference": "fewratio.cli.reference",
-    "train": "fewratio.learn.train",
-    "index": "fewratio.many.index_command",
-    "search": "fewratio.many.index_command",
-    "info": "fewratio.learn.info",
-    "demo": "fewratio.demo.command",
-    "columns": "fewratio.cli.columns",
-    "map": "fewratio.learn.summaries",
-    "summarise": "fewratio.learn.summaries",
+# The verbs by task, in the order of help and of the page, and the module that declares each: a command imports only its
+# own.
+_TASKS = {
+    "Answers": {
+        "compare": "fewratio.compare.command",
+        "outliers": "fewratio.outliers.command",
+        "changes": "fewratio.changes.command",
+        "monitor": "fewratio.monitor.command",
+        "weights": "fewratio.weights.command",
+        "compare-all": "fewratio.many.command",
+        "ratio": "fewratio.ratio.command",
+    },
+    "Your data": {
+        "columns": "fewratio.cli.columns",
+        "reference": "fewratio.cli.reference",
+        "index": "fewratio.many.index_command",
+        "search": "fewratio.many.index_command",
+    },
+    "Learn from older data": {
+        "train": "fewratio.learn.train",
+        "info": "fewratio.learn.info",
+        "map": "fewratio.learn.summaries",
+        "summarise": "fewratio.learn.summaries",
+    },
+    "Try it": {"demo": "fewratio.demo.command"},
 }
+_HOMES = {name: home for verbs in _TASKS.values() for name, home in verbs.items()}
 # Verbs of packages that the library does not import.
 _OTHERS = {"serve": "fewratio_web.serve"}
 
@@ -74,6 +82,16 @@ class _Group(TyperGroup):
         if cmd_name not in self.commands:
             return None
         return typer.main.get_command(frame.make_app([find_verb(cmd_name)], add_completion=False))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the verbs by task, each with its whole first sentence."""
+        known = [name for verbs in _TASKS.values() for name in verbs]
+        tasks = {task: list(verbs) for task, verbs in _TASKS.items()}
+        tasks["Try it"] += [name for name in self.commands if name not in known]
+        for task, names in tasks.items():
+            with formatter.section(task):
+                found = ((name, self.get_command(ctx, name)) for name in names)
+                formatter.write_dl([(name, command.get_short_help_str(limit=200)) for name, command in found])
 
 
 app = frame.make_app((), name="fewratio", help="See how two datasets differ, from a handful of rows.", cls=_Group)

@@ -76,6 +76,7 @@ def test_simulated_rows_are_like_those_of_the_same_part_of_a_season():
     assert simulated[season > 1].std() == pytest.approx(noise[season > 1].std(), rel=0.1)
 
 
+# Two series without a change in which one was found when swings and changes had equal prices.
 @pytest.mark.parametrize("seed", [880143, 880203])
 def test_a_spread_that_may_swing_raises_doubts_about_a_change(seed):
     assert not len(detect_changes(garch(np.random.default_rng(seed))[N : 2 * N]).points)

@@ -258,7 +258,7 @@ def test_pairs_are_offered_and_compared(tmp_path):
     assert "--paired country compares the pairs" in run(tmp_path, "compare", "a.csv", "b.csv").stderr
     done = run(tmp_path, "compare", "a.csv", "b.csv", "--paired", "country", "--output", "rows.csv")
     assert "\npairs       28 pairs by country; rows without a partner are left out: 2 of a.csv\n" in done.stdout
-    assert "answer      The pairs differ" in done.stdout
+    assert "The pairs differ" in done.stdout
     assert done.stderr == ""
     rows = pd.read_csv(tmp_path / "rows.csv")
     assert rows["row"].tolist() == [*range(2, 30), *range(28)]
@@ -420,7 +420,7 @@ def test_rows_of_a_part_are_those_of_the_file(folder, tmp_path):
 
 
 def test_a_verdict_stands_beside_the_p_value(folder):
-    assert "answer      The tables differ" in run(folder, "compare", "a.csv", "b.csv", "--permutations", "99").stdout
+    assert "The tables differ" in run(folder, "compare", "a.csv", "b.csv", "--permutations", "99").stdout
     assert "No difference was found" in run(folder, "compare", "a.csv", "a.csv", "--permutations", "99").stdout
 
 

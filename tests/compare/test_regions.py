@@ -105,7 +105,7 @@ def test_answer_has_the_regions(mixed: Any) -> None:
     assert first.write(("May", "June")).startswith(f"Rows with {first.rule} are ")
     gap = first._replace(conditions=(Condition("x", "x is missing", is_missing=True),))
     assert gap.write(("May", "June")).startswith("Rows where x is missing are ")
-    assert later.write(("May", "June")).startswith("Of the other rows, those ")
+    assert later.write(("May", "June")).startswith("Of the remaining rows, those ")
     (found, *_) = result.to_dict()["regions"]
     assert found["conditions"][0]["text"] == first.conditions[0].text
     assert first.rule in result.to_html()

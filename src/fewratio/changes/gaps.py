@@ -72,7 +72,9 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
                 is_there = (phase >= 0) & (phase < len(values)) & (is_first_half if step < 0 else ~is_first_half)
                 is_there[is_there] = ~is_gap[phase[is_there]]
                 filled[is_there] = phase[is_there]
-    values[gaps] = np.where(is_long, values[filled], np.interp(gaps, there, values[there]))
+    # Two values have none between them.
+    is_copied = is_long | (len(np.unique(values[there])) == 2)
+    values[gaps] = np.where(is_copied, values[filled], np.interp(gaps, there, values[there]))
 
 
 def _find_period(values: Floats, is_gap: NDArray[Any]) -> float:

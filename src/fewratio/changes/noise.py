@@ -18,14 +18,14 @@ _LARGEST_ROOT = 0.99
 # which remains in each later row.
 _CLUSTERS = [(reaction, lasting) for lasting in (0.98, 0.95, 0.85, 0.7) for reaction in (0.2, 0.1, 0.05)]
 # Twice the log likelihood that one and two parameters gain by chance in a twentieth of cases.
-_CONTRADICTION = 3.84, 5.99
+CONTRADICTION = 3.84, 5.99
 # The price of two parameters by Akaike (1974): what a spread that swings must gain to explain a series instead of a
 # change.
-DOUBT = 4.0
+AKAIKE_PRICE = 4.0
 # Fewer rows, or rows half of which hardly move, have no spread that swings.
 _LEAST_SWINGING, _MOVES = 50, 0.01
 _LEAST_SPREAD = 0.05
-# Parts of a season in which rows count as alike.
+# Parts of a season in which rows count as alike: the shape of rain in dry months is not that of wet ones.
 _ALIKE = 10
 # Fewer rows hide how they depend on each other.
 SHORT = 50
@@ -125,7 +125,7 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
     )
 
 
-def fit_swings(standardised: Floats, least: float = _CONTRADICTION[1]) -> list[Swings]:
+def fit_swings(standardised: Floats, least: float = CONTRADICTION[1]) -> list[Swings]:
     """Fit how the spread of each column of innovations swings, if that improves the penalised likelihood.
 
     It may react to the rows before (a GARCH process of Bollerslev 1986, whose mean variance is 1), or have a season.
@@ -151,7 +151,7 @@ def fit_swings(standardised: Floats, least: float = _CONTRADICTION[1]) -> list[S
     return found
 
 
-def fit_clusters(standardised: Floats, least: float = _CONTRADICTION[1]) -> tuple[Floats, Floats, Floats]:
+def fit_clusters(standardised: Floats, least: float = CONTRADICTION[1]) -> tuple[Floats, Floats, Floats]:
     """Return what a spread that reacts to earlier rows saves in each column, its reaction and its persistence.
 
     Among the candidates that the rows do not contradict, the most persistent is returned: its swings are the slowest.
@@ -163,7 +163,7 @@ def fit_clusters(standardised: Floats, least: float = _CONTRADICTION[1]) -> tupl
     squares /= np.maximum(squares.mean(0), 1e-300)
     gains = np.array([_gain(squares, _cluster(squares, *each)) for each in _CLUSTERS])
     saved = np.where(moves, gains.max(0) - least, 0.0)
-    longest = (gains >= gains.max(0) - _CONTRADICTION[0]).argmax(0)
+    longest = (gains >= gains.max(0) - CONTRADICTION[0]).argmax(0)
     chosen = np.where(saved > 0, np.array(_CLUSTERS)[longest].T, 0.0)
     return np.maximum(saved, 0.0), chosen[0], chosen[1]
 
@@ -211,7 +211,10 @@ class Simulator:
         self.innovations = innovations
 
     def _shuffle(self, n_innovations: int, total: int, rng: np.random.Generator) -> Numbers:
-        """Return which innovation each row gets: where the spread has a season, one of a row with a similar spread."""
+        """Return which innovation each row gets: where the spread has a season, one of a row with a similar spread.
+
+        All columns of a row are drawn together, so the first column with such a season decides.
+        """
         drawn = np.resize(rng.permutation(n_innovations), total)
         season = next((each.season for each in self.swings if each.season is not None), None)
         if season is not None:

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from fewratio.changes.noise import DOUBT, SHORT, Simulator, Swings, fit_autoregressions, fit_clusters, fit_swings
+from fewratio.changes.noise import (
+    AKAIKE_PRICE,
+    CONTRADICTION,
+    SHORT,
+    Simulator,
+    Swings,
+    fit_autoregressions,
+    fit_clusters,
+    fit_swings,
+)
 from fewratio.changes.seasons import MOST_WAVES, find_season, propose_seasons, resize_season
 from fewratio.changes.segment_costs import (
     MOST_CHANGES,
@@ -361,7 +370,7 @@ def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) ->
 
 
 def _with_swings(series: Floats, rounding: Floats, proposal: _Proposal) -> _Proposal:
-    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], DOUBT))
+    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], AKAIKE_PRICE))
     return proposal._replace(length=proposal.length - saved)
 
 
@@ -443,11 +452,17 @@ def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) 
     return _Proposal(float(total), points, degree)
 
 
-def _fit_swings(series: Floats, rounding: Floats, points: list[int], degree: int, *least: float) -> list[Swings]:
-    """Fit how the spread of each column swings within segments."""
+def _fit_swings(
+    series: Floats, rounding: Floats, points: list[int], degree: int, least: float = CONTRADICTION[1]
+) -> list[Swings]:
+    """Fit how the spread of each column swings within segments.
+
+    While changes and swings compete, swings cost less (`AKAIKE_PRICE`): in doubt there is no change. What is then
+    simulated and noted needs clear evidence.
+    """
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if degree == KINKED else points)
     n_lost = len(series) - len(fits.innovations)
-    found = zip(rounding, fit_swings(fits.standardised, *least), strict=True)
+    found = zip(rounding, fit_swings(fits.standardised, least), strict=True)
     # The share of one of two values determines the spread.
     return [
         Swings()

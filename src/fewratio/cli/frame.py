@@ -20,6 +20,7 @@ import typer
 from fewratio.cli.machine import check_limit, describe_error
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
+from fewratio.cli.terminal import find_width, lay_out
 from fewratio.cli.verb import SHARED, Verb
 from fewratio.errors import DataNotFoundError, FewRatioError, FewRatioWarning, LeftOutWarning, ParameterError
 from fewratio.lazy import import_home
@@ -41,8 +42,8 @@ _RESULTS = (".json", *ENDINGS)
 _REPORTS = (".html",)
 # Most rows of a result to print; a file gets all.
 SHOWN = 10
-# Width of a printed table, and the fewest characters of a cell, which may make it wider.
-_WIDTH, _LEAST_WIDTH = 120, 12
+# The fewest characters of a cell, which may make a table wider than a line.
+_LEAST_WIDTH = 12
 
 # The exit code if a condition of --fail-if holds.
 FAILED = 3
@@ -196,7 +197,7 @@ class Request:
 
             write_atomically(path, payload)
         try:
-            typer.echo(text if self.json else "\n".join(answer.lines))
+            typer.echo(text if self.json else "\n".join(lay_out(answer.lines)))
         except OSError as error:
             error.filename = "standard output"
             raise
@@ -367,15 +368,22 @@ def identify_rows(table: "Table", start: int = 0) -> dict[str, Any]:
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
 
+def fits(rows: Sequence[Sequence[Any]]) -> bool:
+    """Return whether a table can be printed without cutting any cell."""
+    from fewratio.core.wording import write_cell
+
+    return sum(max(len(write_cell(cell)) for cell in column) + 2 for column in zip(*rows, strict=True)) <= find_width()
+
+
 def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """Return the rows of a table as lines, each column as wide as its longest cell; cut long ones in wide tables."""
     from fewratio.core.wording import shorten, write_cell
 
     cells = [list(map(write_cell, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if sum(widths) + 2 * len(widths) > _WIDTH:
+    widths, most_wide = [max(map(len, column)) for column in zip(*cells, strict=True)], find_width()
+    if sum(widths) + 2 * len(widths) > most_wide:
         limits = range(max(widths), _LEAST_WIDTH, -1)
-        fits = (n for n in limits if sum(min(width, n) + 2 for width in widths) <= _WIDTH)
+        fits = (n for n in limits if sum(min(width, n) + 2 for width in widths) <= most_wide)
         most = next(fits, _LEAST_WIDTH)
         cells = [[shorten(cell, most) for cell in row] for row in cells]
         widths = [min(width, most) for width in widths]

@@ -28,8 +28,8 @@ _MOST_PERMUTATIONS = 99_999
 _ROWS, _VALUES = 3, 5
 # Pairs of columns to show.
 _RELATIONS, _WORDS = 3, 5
-# Pairs of groups to show, and most groups side by side.
-_PAIRS, _SIDE_BY_SIDE = 10, 6
+# Pairs of groups to show.
+_PAIRS = 10
 
 
 def compare(
@@ -198,8 +198,9 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     from fewratio.core.wording import write_count
 
     a, b = result.names
-    yield f"{a} ({write_count(len(result.ratios_a), 'row')}) and {b} ({write_count(len(result.ratios_b), 'row')})"
-    yield f"answer      {result.verdict}"
+    yield result.verdict
+    sizes = (write_count(len(each), "row") for each in (result.ratios_a, result.ratios_b))
+    yield f"tables      {' and '.join(f'{name} ({size})' for name, size in zip((a, b), sizes, strict=True))}"
     if result.caution is not None:
         yield f"note        {result.caution}"
     if result.paired_rows is not None:
@@ -292,9 +293,9 @@ def _write_groups(result: "GroupComparisonResult", request: frame.Request, name:
     from fewratio.core.wording import write_count, write_limit
 
     n_rows = sum(group.n_rows for group in result.groups)
-    yield f"{name} by {result.by}: {len(result.groups)} groups of {write_count(n_rows, 'row')}"
+    yield result.verdict
+    yield f"table       {name} by {result.by}: {len(result.groups)} groups, {write_count(n_rows, 'row')}"
     yield from request.summary(result.samples, result.names)
-    yield f"answer      {result.verdict}"
     tested = result.p_value is not None
     if tested:
         yield f"p-value     {result.p_value:.4g} ({result.n_permutations} permutations of all rows)"
@@ -327,14 +328,13 @@ def _write_group_columns(result: "GroupComparisonResult") -> "Iterator[str]":
         return
     adjusted = ", p adjusted for all columns and groups" * tested
     yield f"differ in   (effect of the group that differs most from the rest: Cohen's d, h of shares{adjusted})"
-    is_narrow = len(result.names) <= _SIDE_BY_SIDE
-    shown = result.names if is_narrow else ["its values"]
-    cells = [("", *shown, "most different", "effect", *(("p",) * tested))]
+    side_by_side = [["", *result.names, "most different", "effect", *(["p"] * tested)]]
+    only_most = [["", "most different", "its values", "effect", *(["p"] * tested)]]
     for each in named[: frame.SHOWN]:
-        values = each.values if is_narrow else [each.values[result.names.index(each.group)]]
-        test = (f"{each.p_value:.3g}",) * tested
-        cells.append((str(each.column), *values, each.group, write_effect(each.effect), *test))
-    yield from frame.align_columns(cells)
+        test = [write_effect(each.effect), *([f"{each.p_value:.3g}"] * tested)]
+        side_by_side.append([str(each.column), *each.values, each.group, *test])
+        only_most.append([str(each.column), each.group, each.values[result.names.index(each.group)], *test])
+    yield from frame.align_columns(side_by_side if frame.fits(side_by_side) else only_most)
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
 

@@ -22,7 +22,7 @@ from fewratio.compare.columns import (
 from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit, measure_parts
 from fewratio.compare.regions import Region, bin_columns, find_regions
 from fewratio.compare.relations import Relation, describe_relations
-from fewratio.compare.verdict import LARGEST, rate_divergence, write_verdict
+from fewratio.compare.verdict import LARGEST, rate_divergence, shows_more, write_verdict
 from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
@@ -181,12 +181,17 @@ class ComparisonResult(Reported):
         """
         if not (self._is_different and self.is_held_out and math.isfinite(self.max_divergence)):
             return None
+        rated = rate_divergence(self.divergence / self.max_divergence, *self._n_units)
+        is_missed = self.divergence == 0 or self._differ_in_rare or self._differ_more
+        return rated if rated == LARGEST or not is_missed else None
+
+    @property
+    def _n_units(self) -> tuple[int, int]:
+        """The number of rows, or of blocks of rows, of each sample."""
         blocks, n_first = self._request.blocks, len(self.ratios_a)
-        sizes = n_first, len(self.ratios_b)
-        if blocks is not None:
-            sizes = len(np.unique(blocks[:n_first])), len(np.unique(blocks[n_first:]))
-        rated = rate_divergence(self.divergence / self.max_divergence, *sizes)
-        return rated if rated == LARGEST or not self._differ_in_rare else None
+        if blocks is None:
+            return n_first, len(self.ratios_b)
+        return len(np.unique(blocks[:n_first])), len(np.unique(blocks[n_first:]))
 
     @property
     def detectable_shift(self) -> float | None:
@@ -227,12 +232,16 @@ class ComparisonResult(Reported):
         if not self.is_held_out:
             said.append("No rows could be held out: ratios and divergence are those of the fit, too large on average.")
         elif self._is_different and self.magnitude is None and math.isfinite(self.max_divergence):
-            rare = self._differ_in_rare
-            said.append(
-                f"The model pools rare values of {write_list(rare)}, and so misses how these differ."
-                if rare
-                else "From so few rows the model can learn only large differences: the true one may be larger."
-            )
+            rare, more = self._differ_in_rare, self._differ_more
+            if rare:
+                said.append(f"The model pools rare values of {write_list(rare)}, and so misses how these differ.")
+            elif more:
+                shows = "shows" if len(more) == 1 else "each show"
+                said.append(f"{write_list(more, 3)} alone {shows} a larger difference than the model of all columns.")
+            elif self.divergence == 0:
+                said.append("The model finds nothing that holds at other rows; the difference may be in few rows.")
+            else:
+                said.append("From so few rows the model can learn only large differences: the true one may be larger.")
         elif self.p_value is not None and self.p_value > LEVEL and self.at_least > 0:
             said.append(
                 "The model separates rows that it was not fitted to, but the test finds no difference: its statistics "
@@ -346,6 +355,12 @@ class ComparisonResult(Reported):
         return [
             str(label) for label, (column, _) in self.samples.columns.items() if column.pools_others and label in differ
         ]
+
+    @property
+    def _differ_more(self) -> list[str]:
+        """The columns that each differ more than the divergence says."""
+        rated = rate_divergence(self.divergence / self.max_divergence, *self._n_units)
+        return [str(each.column) for each in self._described_columns if shows_more(each, rated, *self._n_units)]
 
     @property
     def _has_same_rows(self) -> bool:

@@ -49,6 +49,11 @@ class Condition(NamedTuple):
     values: tuple[str, ...] = ()
     is_missing: bool = False
 
+    @property
+    def is_gap(self) -> bool:
+        """Whether the condition is that the value is missing, or that it is not."""
+        return self.is_missing or (self.low is None and self.high is None and not self.values)
+
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumn:
@@ -95,7 +100,7 @@ class BinnedColumn:
         edges = _find_edges(held, column, _FINER * n_bins)
         ends = np.append(np.searchsorted(held, edges, "left" if _is_dated(column) else "right"), len(held))
         counts = np.diff(ends, prepend=0)
-        middles = (ends - counts / 2) / len(held)
+        middles = (ends - counts / 2) / max(len(held), 1)
         groups = (
             np.unique((middles * n).astype(np.intp), return_inverse=True)[1]
             if len(counts) > n

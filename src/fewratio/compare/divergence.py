@@ -14,6 +14,7 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.kernel_logistic import MAX_COLUMNS, KernelFeatures, balance, fit_logistic
 from fewratio.estimators.quantities import relative_pearson_divergence
 from fewratio.estimators.samples import fit_copy
+from fewratio.testing.permutations import ROUNDING
 from fewratio.testing.row_units import mark_smaller
 
 _N_FOLDS = 5
@@ -242,7 +243,9 @@ def measure_parts(
             _, factor = _choose(ratios[None, others], is_first[others], 0.5)
             moved[~others] = 1 + factor * (ratios[~others] - 1)
         moved = moved.clip(0, 2)
-        return max(0.0, relative_pearson_divergence(moved[is_first], moved[~is_first], 0.5))
+        found = relative_pearson_divergence(moved[is_first], moved[~is_first], 0.5)
+        # A rounding error is no divergence.
+        return found if found > ROUNDING**2 else 0.0
 
     found = []
     for place in columns:

@@ -64,6 +64,8 @@ class Region(NamedTuple):
         rows outside earlier regions, which assumes that those are real.
     is_of_rest : bool
         Whether there are earlier regions.
+    n_first, n_second : int
+        How many rows of each sample the shares refer to.
     """
 
     conditions: tuple[Condition, ...]
@@ -74,6 +76,8 @@ class Region(NamedTuple):
     ratio_high: float
     p_value: float
     is_of_rest: bool
+    n_first: int
+    n_second: int
 
     @property
     def rule(self) -> str:
@@ -82,10 +86,21 @@ class Region(NamedTuple):
 
     def write(self, names: Sequence[str]) -> str:
         """Say how much of each sample it holds; `names` are those of the samples."""
-        shares = [f"{write_share(share)} of {name}" for share, name in zip(self[1:3], names, strict=True)]
-        rows = "Of the other rows, those" if self.is_of_rest else "Rows"
-        where = "where" if any(each.text.endswith(" missing") for each in self.conditions) else "with"
-        return f"{rows} {where} {self.rule} are {' and '.join(shares)} (p = {self.p_value:.2g})"
+        rows = "Of the remaining rows, those" if self.is_of_rest else "Rows"
+        gaps = [each.text for each in self.conditions if each.is_gap]
+        others = [each.text for each in self.conditions if not each.is_gap]
+        parts = [f"{word} {' and '.join(each)}" for word, each in (("with", others), ("where", gaps)) if each]
+        shares = [
+            f"{share} {'in' if self.is_of_rest else 'of'} {name}"
+            for share, name in zip(self.shares, names, strict=True)
+        ]
+        return f"{rows} {' '.join(parts)} are {' and '.join(shares)} (p = {self.p_value:.2g})"
+
+    @property
+    def shares(self) -> list[str]:
+        """The shares as text: "18 %", or if there are earlier regions, "91 % of 11", the remaining rows."""
+        sizes = zip((self.first, self.second), (self.n_first, self.n_second), strict=True)
+        return [f"{write_share(share)}{f' of {n:,}' * self.is_of_rest}" for share, n in sizes]
 
 
 def find_regions(
@@ -147,6 +162,8 @@ def find_regions(
                 high,
                 p_value,
                 number > 0,
+                n_first,
+                n_second,
             )
         )
         numbers[inside] = number
@@ -188,7 +205,7 @@ def _compute_interval(counts: Sequence[int], sizes: Sequence[int], quantile: flo
     error = float((1 / n[0] - 1 / n[1]).sum()) ** 0.5
     low = math.exp(middle - quantile * error) if counts[0] else 0.0
     high = math.exp(middle + quantile * error) if counts[1] else math.inf
-    return (max(low, 1.0), high) if middle > 0 else (low, min(high, 1.0))
+    return (max(low, 1.0), high) if counts[0] * sizes[1] > counts[1] * sizes[0] else (low, min(high, 1.0))
 
 
 def _test_search(

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import rank_values
+from fewratio.core.wording import write_count
 from fewratio.data.column_kinds import BOOLEAN, DATE, FREE, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.estimators.samples import Samples
@@ -33,6 +34,8 @@ class Relation(NamedTuple):
     inside, elsewhere : (str, str) or None
         The mean of these numbers, or the share of rows with that category, where this is so and elsewhere: in the first
         sample and in the second.
+    n_inside, n_elsewhere : (int, int) or None
+        How many rows of each sample that is; rows in which one of the columns is missing do not count.
     p_value : float
         The chance that the relation of any two columns differs as much: adjusted for all pairs. It is the larger of
         two p-values, since products of columns also change with means and spreads: one from permutations, which compare
@@ -47,17 +50,32 @@ class Relation(NamedTuple):
     what: str | None
     inside: tuple[str, str] | None
     elsewhere: tuple[str, str] | None
+    n_inside: tuple[int, int] | None
+    n_elsewhere: tuple[int, int] | None
     p_value: float
 
     def write(self, names: Sequence[str]) -> str:
         """Say how the relation differs; `names` are those of the samples."""
         a, b = names
         p_value = f"(p = {self.p_value:.2g})"
-        if self.inside is None or self.elsewhere is None:
+        cells = self.cells
+        if not cells:
             correlations = f"rank correlation {self.first:.2f} in {a} and {self.second:.2f} in {b}"
             return f"{self.columns[0]} and {self.columns[1]} are related differently: {correlations} {p_value}"
-        means = f"{self.inside[0]} in {a} and {self.inside[1]} in {b}, elsewhere {' and '.join(self.elsewhere)}"
+        (first, second), elsewhere = cells
+        means = f"{first} in {a} and {second} in {b}, elsewhere {' and '.join(elsewhere)}"
         return f"Where {self.where}, {self.what} is {means} {p_value}"
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """Means or shares with their numbers of rows: where this is so, and elsewhere. Empty for correlations."""
+        if not (self.inside and self.elsewhere and self.n_inside and self.n_elsewhere):
+            return []
+        both = (self.inside, self.n_inside), (self.elsewhere, self.n_elsewhere)
+        return [
+            [f"{text} ({write_count(n, 'row')})" for text, n in zip(texts, counts, strict=True)]
+            for texts, counts in both
+        ]
 
 
 class _Feature(NamedTuple):
@@ -138,7 +156,7 @@ def _describe(one: _Feature, other: _Feature, n_pairs: int, p_value: float) -> R
         angles = np.arctanh(np.clip([first, second], -_PERFECT, _PERFECT))
         error = sum(1 / (len(side) - 3) for side in x) ** 0.5
         p_value = max(p_value, 2 * n_pairs * float(ndtr(-abs(angles[0] - angles[1]) / error)))
-        return Relation(columns, first, second, None, None, None, None, p_value)
+        return Relation(columns, first, second, None, None, None, None, None, None, p_value)
     is_inside = [side > 0 for side in x]
     if min(min(side.sum(), (~side).sum()) for side in is_inside) < _LEAST_ROWS:
         return None
@@ -153,7 +171,8 @@ def _describe(one: _Feature, other: _Feature, n_pairs: int, p_value: float) -> R
         return f"{mean:.0%}" if category is not None else other.column.write(mean, digits)
 
     inside, elsewhere = ((write(cells[0][i]), write(cells[1][i])) for i in (0, 1))
-    return Relation(columns, first, second, one.category, what, inside, elsewhere, p_value)
+    n_inside, n_elsewhere = ((len(cells[0][i]), len(cells[1][i])) for i in (0, 1))
+    return Relation(columns, first, second, one.category, what, inside, elsewhere, n_inside, n_elsewhere, p_value)
 
 
 def _interact(cells: Sequence[Sequence[Floats]], is_binary: bool) -> float:

@@ -233,10 +233,13 @@ def _relations(result: Any) -> list[page.Block]:
             kinds = {result.samples.columns[label][0].kind for label in each.columns}
             blocks.extend([page.Charts(_scatters(result, each))] if kinds <= {NUMBER} else [])
         else:
-            table = [[f"where {each.where}", *each.inside], ["elsewhere", *each.elsewhere]]
+            table = [
+                [where, *cells] for where, cells in zip((f"where {each.where}", "elsewhere"), each.cells, strict=True)
+            ]
             blocks.append(page.Table(f"{each.what[0].upper()}{each.what[1:]}", ["rows", *result.names], table))
     left = len(result.relations) - _NAMED
-    more = f"{write_count(left, 'more pair')} of columns changed; `result.relations` has all. " if left > 0 else ""
+    others = f"{write_count(left, 'more pair')} of columns changed: `result.relations` or `--json` has all. "
+    more = others if left > 0 else ""
     return [*blocks, page.Text(f"{more}The p-values are adjusted for all pairs of columns.")]
 
 
@@ -272,18 +275,19 @@ def _scatters(result: Any, relation: Any) -> list[Chart]:
 
 def _regions(result: Any) -> list[page.Block]:
     a, b = result.names
-    labels = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)]
+    rules = [f"{place}. {'of the rest: ' * each.is_of_rest}{each.rule}" for place, each in enumerate(result.regions, 1)]
+    labels = [cut(each, 90) for each in rules]
     shares = {a: [each.first for each in result.regions], b: [each.second for each in result.regions]}
     described = ". ".join(each.write(result.names) for each in result.regions)
     table = [
         [
-            f"{place}. {each.rule}",
-            *(page.Number(share, write_share(share)) for share in (each.first, each.second)),
+            rule,
+            *(page.Number(share, text) for share, text in zip((each.first, each.second), each.shares, strict=True)),
             page.Number(min(each.ratio, 1e9), f"{each.ratio:.3g}"),
             f"{float(f'{each.ratio_low:.2g}'):g} to {float(f'{each.ratio_high:.2g}'):g}",
             page.Number(each.p_value, f"{each.p_value:.2g}"),
         ]
-        for place, each in enumerate(result.regions, 1)
+        for rule, each in zip(rules, result.regions, strict=True)
     ]
     headings = ["rows with", a, b, f"ratio {a}/{b}", "95 %", "p"]
     interval = "95 %: an approximate interval of the ratio that also accounts for the search."

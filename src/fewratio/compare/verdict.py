@@ -22,6 +22,8 @@ _WORDS = {
 }
 # The square of the deviations by which two means must differ to be found different in four of five cases at the level.
 _FOUND = 7.85
+# In standard errors: the 97.5 % quantile of a normal distribution.
+_LIMIT = 1.96
 
 
 def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
@@ -46,6 +48,20 @@ def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
     band = next((name for name, limit in _BANDS.items() if share < limit), LARGEST)
     # If the means of a column differ by d deviations, a row explains a share of about d^2 / 4.
     return band if _BANDS[band] >= min(1.0, _FOUND / 4 * (1 / n_first + 1 / n_second)) else None
+
+
+def shows_more(column: Any, magnitude: str | None, n_first: int, n_second: int) -> bool:
+    """Return whether a column, given as `ColumnDifference`, shows a larger difference than one of a magnitude.
+
+    The effects of its values and of its gaps count less what chance may add to them.
+    """
+    if magnitude is None or (column.p_value or 0) > LEVEL:
+        return False
+    gaps = 2 * (math.asin(column.missing_first**0.5) - math.asin(column.missing_second**0.5))
+    by_chance = _LIMIT * (1 / n_first + 1 / n_second) ** 0.5
+    effect = max(0.0, abs(column.effect or 0.0) - by_chance, abs(gaps) - by_chance)
+    # Means that are d deviations apart explain this share.
+    return effect**2 / (4 + effect**2) >= _BANDS[magnitude]
 
 
 def write_verdict(result: Any) -> str:

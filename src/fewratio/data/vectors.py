@@ -44,7 +44,14 @@ def encode_cells(X: Any, name: str, encoder: Mapping[str, Callable[[list[Any]], 
         with progress_bar(len(held), f"vectors of {label}", show) as report:
             for start in range(0, len(held), _BATCH):
                 places = held[start : start + _BATCH]
-                found = np.asarray(turn([cells[place] for place in places]))
+                made = turn([cells[place] for place in places])
+                try:
+                    found = np.asarray(made)
+                except ValueError as error:
+                    problem = f"the encoder of {label!r} made vectors of different lengths"
+                    raise InputError(
+                        f"{problem}; expected as many numbers for each value. Fix the function."
+                    ) from error
                 if found.ndim != 2 or len(found) != len(places) or found.dtype.kind not in "biuf":
                     problem = f"the encoder of {label!r} made an array of shape {found.shape} of {len(places)} values"
                     raise InputError(f"{problem}; expected one vector of numbers per value. Fix the function.")

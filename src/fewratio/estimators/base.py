@@ -152,6 +152,11 @@ class RatioEstimator(TableEstimator):
     ratio_nu_: Floats
     ratio_de_: Floats
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether `interval` has an answer."""
+        return False
+
     def fit(self, X_nu: Any, X_de: Any) -> Self:
         """Estimate the ratio of the numerator's density to the denominator's.
 

@@ -24,9 +24,10 @@ from fewratio.estimators.base import NotFittedError, RatioEstimator
 
 # Certainties lie between this and its inverse: an error that rises with the rows is chance.
 _LEAST = 1e-3
-# Rows per sample that errors and deviations are measured and shares are chosen for, levels of deviations, and the
-# largest angle.
-SIZES, LEVELS, _RIGHT = (1, 3, 10, 30), (0.5, 0.8, 0.9, 0.95), np.pi / 2
+# Rows per sample that errors and deviations are measured and shares are chosen for.
+SIZES = (1, 3, 10, 30)
+# Levels of deviations, and the largest angle.
+LEVELS, _LARGEST_ANGLE = (0.5, 0.8, 0.9, 0.95), np.pi / 2
 # Probabilities that bounds are computed for, up to one half; bounds of others are interpolated. Bisections of a bound.
 _N_GRID, _N_BISECTIONS = 65, 40
 
@@ -66,12 +67,12 @@ def read_certainty(value: Any) -> float | None:
 def measure_angles(estimates: Floats, truths: Floats, n_pairs: int) -> Floats:
     """Return the angles, for each of `LEVELS`, that estimates of shares differ from the true ones by at most.
 
-    They are quantiles of the deviations as in conformal prediction, so that a new pair exceeds them as rarely as one of
-    these; levels for which there are too few pairs have the largest angle.
+    They are quantiles of the deviations, as in conformal prediction but without its guarantee: pairs share datasets.
+    Levels for which there are too few pairs have the largest angle.
     """
     deviations = np.abs(_angle(estimates) - _angle(truths))
     ranks = np.ceil((n_pairs + 1) * np.array(LEVELS)) / n_pairs
-    return np.where(ranks > 1, _RIGHT, np.quantile(deviations, np.minimum(ranks, 1)))
+    return np.where(ranks > 1, _LARGEST_ANGLE, np.quantile(deviations, np.minimum(ranks, 1)))
 
 
 def read_angles(value: Any) -> Floats | None:
@@ -79,7 +80,7 @@ def read_angles(value: Any) -> Floats | None:
     if value is None:
         return None
     angles = np.array(value, np.float64)
-    if angles.shape != (2, len(SIZES), len(LEVELS)) or not ((angles >= 0) & (angles <= _RIGHT + _LEAST)).all():
+    if angles.shape != (2, len(SIZES), len(LEVELS)) or not ((angles >= 0) & (angles <= _LARGEST_ANGLE + _LEAST)).all():
         raise ValueError(f"its angles are {value}")
     return angles
 
@@ -148,8 +149,7 @@ class CertainEstimator(RatioEstimator):
         """Return bounds that contain the divergence of the two datasets with this probability, as in `interval`.
 
         They are centred on the mean over such datasets, while `divergence` is computed only from the fitted rows; with
-        few rows it may lie outside. The interval of a network is centred on `divergence`
-        instead, on the scale of angles.
+        few rows it may lie outside. A network's interval is centred on `divergence` instead, on the scale of angles.
         """
         self._check_level(level)
         if self.angles_ is not None:
@@ -175,7 +175,7 @@ class CertainEstimator(RatioEstimator):
         return np.stack([bounds[:, 0], np.maximum(bounds[:, 1], ratios)], axis=1)
 
     @property
-    def _is_certain(self) -> bool:
+    def has_intervals(self) -> bool:
         """Whether it is known how certain ratios are, so that `interval` has an answer."""
         return bool(self.alpha) and (self.certainty_ is not None or self.angles_ is not None)
 
@@ -183,9 +183,9 @@ class CertainEstimator(RatioEstimator):
         """Return the bounds of shares by angles of ratios (0) or divergences (1), of shape (..., 2)."""
         assert self.angles_ is not None
         at = [np.interp(np.log(self._size()), np.log(SIZES), of_sizes) for of_sizes in self.angles_[kind].T]
-        angle = np.interp(level, (0, *LEVELS, 1), (0, *at, _RIGHT))
+        angle = np.interp(level, (0, *LEVELS, 1), (0, *at, _LARGEST_ANGLE))
         ends = np.stack([_angle(share) - angle, _angle(share) + angle], axis=-1)
-        return np.square(np.sin(np.clip(ends, 0, _RIGHT)))
+        return np.square(np.sin(np.clip(ends, 0, _LARGEST_ANGLE)))
 
     def _size(self) -> float:
         return harmonic_size(len(self.ratio_nu_), len(self.ratio_de_))
@@ -199,7 +199,7 @@ class CertainEstimator(RatioEstimator):
         self._check_fitted()
         if not (isinstance(level, Real) and 0 < level < 1):
             raise InputError(f"level is {level!r}; a probability between 0 and 1 is needed. Use 0.9, say.")
-        if not self._is_certain:
+        if not self.has_intervals:
             found = "alpha is 0" if not self.alpha else "No errors on related datasets held out are known"
             raise NotFittedError(
                 f"{found}; the interval of a {type(self).__name__} needs such errors, and an alpha above 0. Call "

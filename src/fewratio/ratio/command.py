@@ -47,7 +47,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     with open_rows(files[2]) if given is None else nullcontext(given) as source:
         estimator.fit(X_nu, X_de)
         start, n_rows = 0, source.n_rows
-        is_sure = getattr(estimator, "_is_certain", False)
+        is_sure = estimator.has_intervals
         shown = RatioRows(n_rows)
         with request.row_file() as write, progress_bar(n_rows, "ratios", unit="rows") as report:
             for raw in source.pieces(step):

@@ -15,8 +15,8 @@ from fewratio.estimators.networks.network_estimator import as_rows
 from fewratio.estimators.networks.nn import RatioModel
 from fewratio.estimators.networks.pair import Pair
 
-# Pairs of different datasets at most, with one of a dataset with itself for ten of them; query rows per sample. Pairs
-# share datasets, so that more of them would only look like more evidence.
+# At most this many pairs of different datasets; for every ten of them, one pair of a dataset with itself. Pairs share
+# datasets, so more of them would only look like more evidence. Then the query rows per sample.
 _N_PAIRS, _N_QUERY = 20, 30
 # Datasets shorter than this part of the median length are left out: the shortest decides how many rows a trial has.
 _SHORTEST = 0.5

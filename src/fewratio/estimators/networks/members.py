@@ -100,6 +100,7 @@ def train_networks(
     kinds = number_networks(architecture, first["init"])
     alpha = float(first["alpha"])
     networks: list[list[Network]] = [[] for _ in parameters]
+    # Trials are the same for several networks if `validation` is given.
     find_trials = cache(partial(draw_trials, alpha=alpha))
     for kind, numbers in kinds.items():
         training: Training = clone(first["training"])
@@ -129,6 +130,8 @@ def train_networks(
         )
         for place, (model, history, datasets) in enumerate(learned):
             is_sure = alpha > 0 and not first["episodes"].paired and np.isfinite(history.best_validation)
+            # After an interruption there may be no time for trials.
+            is_sure &= history.stopped != "interrupted"
             angles = measure_network(model, find_trials(*datasets), alpha) if is_sure else None
             networks[place // len(numbers)].append(Network(kind, model, history, angles))
         if any(history.stopped == "interrupted" for _, history, _ in learned):
