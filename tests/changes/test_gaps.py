@@ -43,3 +43,13 @@ def test_means_beside_a_long_gap_are_of_values_that_are_there():
     values[80:120] = np.nan
     (change,) = [each for each in detect_changes(pd.DataFrame({"x": values})).changes if each["column"] == "x"]
     assert (change["mean_before"], change["mean_after"]) == pytest.approx(expected)
+
+
+def test_a_gap_between_two_values_gets_one_of_them():
+    values = np.array([0.0, 1, np.nan, 0, 1, 1, np.nan, 1])
+    fill_gaps(values, np.isnan(values))
+    assert set(values) == {0.0, 1.0}
+    rows = (np.random.default_rng(1).random(200) < np.where(np.arange(200) < 100, 0.05, 0.6)).astype(float)
+    rows[[20, 130]] = np.nan
+    (change,) = detect_changes(pd.DataFrame({"fails": rows})).changes
+    assert change["kind"] == "share"

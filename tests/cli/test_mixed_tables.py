@@ -325,7 +325,7 @@ def test_a_column_that_tells_tables_apart_fails_a_check(tmp_path):
     assert lines[2].startswith("apart       amount alone separates all rows: ")
     assert lines[3] == "apart       unit alone separates all rows: euros in euros.csv, cents in cents.csv"
     assert lines[4].endswith("1 left out (day: shows which table came first)")
-    assert " Without amount and unit, no difference was found (p = " in lines[1]
+    assert " Without amount and unit, no difference was found (p = " in lines[0]
     # What is left out is not said twice.
     assert "Left out" not in done.stderr
     dropped = "--drop", "amount,unit"

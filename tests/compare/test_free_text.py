@@ -226,5 +226,7 @@ def test_an_encoder_makes_vectors_of_anything():
 def test_an_encoder_must_make_a_vector_of_each_value():
     with pytest.raises(InputError, match=r"the encoder of 'x' made an array of shape \(1,\) of 60 values; expected"):
         compare_datasets(A, B, encoder={"x": lambda values: [1.0]})
+    with pytest.raises(InputError, match="the encoder of 'x' made vectors of different lengths; expected as many"):
+        compare_datasets(A, B, encoder={"x": lambda values: [[1.0], *[[1.0, 2.0]] * (len(values) - 1)]})
     with pytest.raises(ParameterError, match="encoder is not a dict of functions; expected"):
         compare_datasets(A, B, encoder=["x"])

@@ -126,7 +126,7 @@ def test_a_column_without_values_in_a_group_is_described():
 
 
 def test_too_few_rows_are_said():
-    with pytest.warns(FewRatioWarning, match=r"With 2 rows and 2 rows and 2 rows the p-value cannot be below 0.067"):
+    with pytest.warns(FewRatioWarning, match=r"With 2 rows, 2 rows and 2 rows the p-value cannot be below 0.067"):
         found = compare_datasets(make_table((2, 2, 2), shift=50), by="cyl", n_permutations=199)
     assert "too few rows" in found.verdict
 

@@ -320,7 +320,8 @@ def test_a_changed_relation_of_a_category_is_named_with_means_or_shares():
     new = by_columns[frozenset((home, "is_new"))]
     assert new.inside[0].endswith("%")
     assert new.write(("May", "June")).startswith("Where ")
-    assert f"the mean of price is {price.inside[0]} in A and {price.inside[1]} in B, elsewhere" in found.to_html()
+    first, second = (f"{mean} ({n} rows)" for mean, n in zip(price.inside, price.n_inside, strict=True))
+    assert f"the mean of price is {first} in A and {second} in B, elsewhere" in found.to_html()
     assert list(found.to_dict()["relations"][0]["inside"])
     same = compare_datasets(tables[0][:60], tables[0][60:], random_state=0)
     assert same.relations == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewratio import RuLSIF, compare_datasets
-from fewratio.compare.verdict import rate_divergence
+from fewratio.compare.verdict import rate_divergence, shows_more
 from fewratio.testing import two_sample_test
 
 
@@ -82,3 +82,32 @@ def test_tables_of_categories_have_no_shift():
     result = compare_datasets(*tables)
     assert result.detectable_shift is None
     assert result.verdict.endswith(").")
+
+
+def test_a_difference_that_a_column_shows_more_clearly_has_no_size():
+    # 60 of 500 rows lack a score: the model misses most of that.
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        A, B = rng.normal(size=(2, 500, 4))
+        A[:60, 0] = np.nan
+        result = compare_datasets(A, B, n_permutations=99)
+        assert result.p_value <= 0.05
+        found.append(result)
+        assert result.magnitude in (None, "small", "medium")
+        if result.magnitude is None:
+            assert "; they may differ more than the divergence shows." in result.verdict
+            assert result.caution is not None
+            assert "a larger difference than the model" in result.caution or "in few rows" in result.caution
+
+
+@pytest.mark.parametrize(
+    ("effect", "gaps", "is_more"), [(0.1, (0, 0), False), (0.6, (0, 0), True), (0, (0.3, 0), True)]
+)
+def test_effects_are_compared_with_the_size_of_the_divergence(effect, gaps, is_more):
+    A, B = np.random.default_rng(0).normal(size=(2, 50, 1))
+    column = compare_datasets(A, B, n_permutations=99).columns[0]
+    column = column._replace(effect=effect, missing_first=gaps[0], missing_second=gaps[1], p_value=0.01)
+    assert shows_more(column, "very small", 500, 500) == is_more
+    assert not shows_more(column, "very large", 500, 500)
+    assert not shows_more(column._replace(p_value=0.2), "very small", 500, 500)

@@ -181,9 +181,13 @@ class ComparisonResult(Reported):
         """
         if not (self._is_different and self.is_held_out and math.isfinite(self.max_divergence)):
             return None
-        rated = rate_divergence(self.divergence / self.max_divergence, *self._n_units)
         is_missed = self.divergence == 0 or self._differ_in_rare or self._differ_more
-        return rated if rated == LARGEST or not is_missed else None
+        return self._rated if self._rated == LARGEST or not is_missed else None
+
+    @property
+    def _rated(self) -> str | None:
+        """How large the estimate of the divergence is, if there are enough rows to say so."""
+        return rate_divergence(self.divergence / self.max_divergence, *self._n_units)
 
     @property
     def _n_units(self) -> tuple[int, int]:
@@ -235,13 +239,13 @@ class ComparisonResult(Reported):
             rare, more = self._differ_in_rare, self._differ_more
             if rare:
                 said.append(f"The model pools rare values of {write_list(rare)}, and so misses how these differ.")
+            elif self._rated is None:
+                said.append("From so few rows the model can learn only large differences: the true one may be larger.")
             elif more:
                 shows = "shows" if len(more) == 1 else "each show"
                 said.append(f"{write_list(more, 3)} alone {shows} a larger difference than the model of all columns.")
-            elif self.divergence == 0:
-                said.append("The model finds nothing that holds at other rows; the difference may be in few rows.")
             else:
-                said.append("From so few rows the model can learn only large differences: the true one may be larger.")
+                said.append("The model finds nothing that holds at other rows; the difference may be in few rows.")
         elif self.p_value is not None and self.p_value > LEVEL and self.at_least > 0:
             said.append(
                 "The model separates rows that it was not fitted to, but the test finds no difference: its statistics "
@@ -359,8 +363,7 @@ class ComparisonResult(Reported):
     @property
     def _differ_more(self) -> list[str]:
         """The columns that each differ more than the divergence says."""
-        rated = rate_divergence(self.divergence / self.max_divergence, *self._n_units)
-        return [str(each.column) for each in self._described_columns if shows_more(each, rated, *self._n_units)]
+        return [str(each.column) for each in self._described_columns if shows_more(each, self._rated, *self._n_units)]
 
     @property
     def _has_same_rows(self) -> bool:

@@ -1,0 +1,83 @@
+"""How answers look on a terminal and elsewhere."""
+
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fewratio.app import app
+from fewratio.cli import terminal
+
+LINES = [
+    "The tables differ strongly (divergence 0.2; p = 0.001).",
+    "apart       amount alone separates all rows, in words that need more than one line of a terminal",
+    "  amount  12.1 ± 3.2  18.4 ± 3.1  and more cells than fit in one line of a narrow terminal",
+]
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
+    monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda _: os.terminal_size((60, 24)))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def test_lines_are_kept_where_there_is_no_terminal():
+    assert list(terminal.lay_out(LINES)) == LINES
+    assert terminal.find_width() == 120
+
+
+def test_the_answer_is_bold_and_lines_are_wrapped_under_their_text(narrow):
+    answer, apart, row = terminal.lay_out(LINES)
+    assert answer == f"\x1b[1m{LINES[0]}\x1b[0m"
+    first, second = apart.split("\n")
+    assert first.startswith("apart       amount")
+    assert second.startswith(" " * 12 + "more") or second[:12].isspace()
+    assert max(map(len, (first, second))) <= 60
+    assert row == LINES[2]
+
+
+def test_no_color_is_honoured(narrow, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert next(iter(terminal.lay_out(LINES))) == LINES[0]
+
+
+def test_help_lists_verbs_by_task_with_whole_sentences():
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert "..." not in shown.partition("Answers:")[2]
+    assert shown.index("Answers:") < shown.index("compare ") < shown.index("Your data:") < shown.index("Try it:")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_a_real_terminal_gets_the_answer_in_bold_and_no_line_is_too_long(tmp_path):
+    import pty
+    import subprocess
+
+    rng = np.random.default_rng(0)
+    for name, mean in (("a", 0), ("b", 2)):
+        table = {f"column_{number}": rng.normal(mean, 1, 30) for number in range(3)}
+        pd.DataFrame(table).to_csv(tmp_path / f"{name}.csv", index=False)
+    command = "stty cols 70; exec " + " ".join([sys.executable, "-m", "fewratio", "compare", "a.csv", "b.csv"])
+    ours, theirs = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
+    with subprocess.Popen(
+        ["bash", "-c", command], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, cwd=tmp_path, env=environment
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        assert process.wait() == 0
+    os.close(ours)
+    lines = shown.decode().replace("\r", "").split("\n")
+    assert lines[0].startswith("\x1b[1mThe tables differ")
+    assert max(len(line) for line in lines if not line.startswith("  ")) <= 78
