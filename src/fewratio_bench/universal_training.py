@@ -97,7 +97,7 @@ def train_universal(
     Parameters
     ----------
     seed : int
-        Seed of everything random.
+        Random seed.
     device : str
         Where to train; a GPU needs some minutes.
     stages : sequence of Stage

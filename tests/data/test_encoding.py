@@ -968,3 +968,15 @@ def test_whole_numbers_that_floats_merge_are_refused_and_name_rows_exactly(make,
 def test_what_can_help_is_advised_where_no_column_is_left(values, advice):
     with pytest.raises(InputError, match=f"no column is left to use: 'p' .*; at least one is needed. {advice}"):
         encode(pd.DataFrame({"p": values}))
+
+
+def test_rows_that_were_entered_twice_do_not_turn_an_id_into_a_measurement():
+    rng = np.random.default_rng(0)
+    first, second = ({"order_id": range(start, start + 60), "x": rng.normal(size=60)} for start in (1000, 2000))
+    again = {"order_id": [*second["order_id"], 2003, 2009], "x": [*second["x"], *second["x"][[3, 9]]]}
+    for table in (second, again):
+        with pytest.warns(LeftOutWarning, match="'order_id'"):
+            assert compare_datasets(first, table, n_permutations=99).p_value > 0.05
+    # References to another table repeat more.
+    orders = {"product_id": rng.integers(0, 30, 60), "x": rng.normal(size=60)}
+    assert compare_datasets(orders, orders | {"x": rng.normal(size=60)}, n_permutations=9).columns[1:]

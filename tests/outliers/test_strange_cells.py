@@ -139,7 +139,11 @@ def test_the_share_beyond_a_shift_is_small_in_a_clean_batch_with_discrete_column
 
 
 @pytest.mark.parametrize(
-    ("n_strange", "said"), [(1, "1 of 31 rows is an outlier (it may"), (3, "4 of 33 rows are outliers (1 of them")]
+    ("n_strange", "said"),
+    [
+        (1, "1 of 31 rows is an outlier (one is expected even if all rows are normal)"),
+        (3, "4 of 33 rows are outliers (1 of them"),
+    ],
 )
 def test_the_answer_counts_outliers_and_names_the_row_of_an_error(n_strange, said):
     rng = np.random.default_rng(0)

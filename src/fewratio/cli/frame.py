@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -44,6 +45,8 @@ _REPORTS = (".html",)
 SHOWN = 10
 # The fewest characters of a cell, which may make a table wider than a line.
 _LEAST_WIDTH = 12
+# A number in a cell, or an empty cell.
+_NUMBER = re.compile(r"(> )?[+-]?[\d.,]+(e[+-]?\d+)?( ?%)?|")
 
 # The exit code if a condition of --fail-if holds.
 FAILED = 3
@@ -376,7 +379,10 @@ def fits(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Return the rows of a table as lines, each column as wide as its longest cell; cut long ones in wide tables."""
+    """Return the rows of a table as lines, each column as wide as its longest cell; cut long ones in wide tables.
+
+    The first row is the heading. Numbers are aligned to the right.
+    """
     from fewratio.core.wording import shorten, write_cell
 
     cells = [list(map(write_cell, row)) for row in rows]
@@ -387,8 +393,10 @@ def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
         most = next(fits, _LEAST_WIDTH)
         cells = [[shorten(cell, most) for cell in row] for row in cells]
         widths = [min(width, most) for width in widths]
+    signs = [">" if all(map(_NUMBER.fullmatch, column[1:])) else "<" for column in zip(*cells, strict=True)]
     for row in cells:
-        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        parts = (f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True))
+        yield f"  {'  '.join(parts).rstrip()}"
 
 
 def make_label(path: Path) -> str:

@@ -290,12 +290,10 @@ COMMON = Field("common", "Use the columns that all tables have.", bool, False).o
 COLUMNS = (_name_columns("columns", "The only columns to use."), *COLUMN_USES, COMMON)
 WINDOW = Field("window", "Tables are series: learn from windows of this many consecutive readings.", int, least=2)
 MARKS = (
-    Field("separator", "What divides the columns of text files, such as ';'.").on_page(
+    Field("separator", "Column separator of text files, such as ';'.").on_page(
         "Separator of columns", ", (tab in .tsv)", (None, 2)
     ),
-    Field("decimal", "The mark within numbers of text files, such as ','.", default=".").on_page(
-        "Decimal mark", ".", (None, 1)
-    ),
+    Field("decimal", "Decimal mark of text files, such as ','.", default=".").on_page("Decimal mark", ".", (None, 1)),
     Field("header", "The first line of text files names the columns, or is a row. [default: found]", bool).on_page(
         "The first line names the columns", "automatic"
     ),
@@ -307,8 +305,6 @@ OUTPUT = Field("output", "File for the whole result: .json, or .csv, .tsv or .pa
 PLOT = Field("plot", "Picture to write: .png, .svg, .pdf, .html or .json.", Path)
 REPORT = Field("report", "Report to write, one file for a browser: .html.", Path)
 RESULTS = (JSON, OUTPUT, PLOT, REPORT)
-SEED = Field("seed", "Seed of everything random.", int, 0, python="random_state", least=0).on_page(
-    "Seed of everything random", "0", (0, 2**32 - 1)
-)
+SEED = Field("seed", "Random seed.", int, 0, python="random_state", least=0).on_page("Random seed", "0", (0, 2**32 - 1))
 # The fields of `Request`, in the order of the help.
 SHARED = (MODEL, SCALE, *COLUMNS, *MARKS, *RESULTS, SEED)

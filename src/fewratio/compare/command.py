@@ -50,9 +50,7 @@ def compare(
         given, advice = "Two tables and --by are given", "Leave out --by, or one table"
         if b is None:
             given, advice = "One table is given without --by", "Give a second table, or --by"
-        raise ParameterError(
-            f"{given}; expected two tables, or one and --by with the column that divides it. {advice}."
-        )
+        raise ParameterError(f"{given}; expected two tables, or one and --by with the grouping column. {advice}.")
     fails = _Conditions.of(fail_if, permutations) if fail_if else None
     tables, estimator = request.read(a, cut=False) if b is None else request.read(a, b)
     options = request.options(*tables)
@@ -353,7 +351,7 @@ VERB = Verb(
     (
         declare_table("a", "Table of the first sample; - for CSV on standard input."),
         declare_table("b", _SECOND, is_required=False),
-        Field("by", "Column that divides one table into groups, two to 20."),
+        Field("by", "Grouping column, with two to 20 values, if one table has all rows."),
         declare_count("permutations", f"Permutations for the p-value; 0 for no test. {_TESTS}", least=0).on_page(
             "Permutations for the p-value", str(PERMUTATIONS), (0, 100_000)
         ),

@@ -284,7 +284,7 @@ class Collection:
         name : str, optional
             Name of the collection; default: the folder's.
         separator, decimal : str, optional
-            What divides the columns of text files, found by default, and the mark within their numbers.
+            Column separator of text files, found by default, and their decimal mark.
         header : bool, optional
             Whether the first line of text files names the columns, found by default.
         **options

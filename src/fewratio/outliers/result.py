@@ -100,8 +100,9 @@ class OutlierResult(Reported):
     def expectation(self) -> str:
         """The same in words, to stand behind the number of outliers."""
         n_outliers, false = int(self.is_outlier.sum()), round(self.expected_false or 0)
-        who = f"{false} of them" if false < n_outliers else "it" if n_outliers == 1 else "all of them"
-        return f" ({who} may well be normal)" if false else ""
+        if false and false >= n_outliers:
+            return f" ({'one is' if n_outliers == 1 else 'so many are'} expected even if all rows are normal)"
+        return f" ({false} of them may well be normal)" if false else ""
 
     @cached_property
     def shift(self) -> str | None:

@@ -73,7 +73,7 @@ def open_csv(
     ----------
     path : Path
     separator, decimal : str
-        What divides fields (unless a first line ``sep=;`` says it), and the mark within numbers.
+        Column separator (unless a first line ``sep=;`` gives it), and decimal mark.
     block_bytes : int
         How much text is parsed at once.
     keep : bool

@@ -366,10 +366,10 @@ def read_table(
         A .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .ndjson, .xlsx, .npy or .npz file; text may be compressed
         (.gz, .xz, .zip). Of several text files it is decided together whether the first line is a header.
     separator : str, optional
-        What divides the columns of a text file. By default, tabs in .tsv files, and commas in others (semicolons with
+        Column separator of a text file. By default, tabs in .tsv files, and commas in others (semicolons with
         ``decimal=","``).
     decimal : str
-        The mark within numbers of a text file.
+        Decimal mark of a text file.
     header : bool, optional
         Whether the first line of a text file names the columns. By default, that is decided from the lines below it,
         with a warning where it is open.

@@ -54,7 +54,7 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
     device : str, default="auto"
         "auto" uses a CUDA device if there is one.
     random_state : int, numpy Generator or None
-        Seed of everything random.
+        Random seed.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal.
 

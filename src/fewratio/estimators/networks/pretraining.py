@@ -48,7 +48,7 @@ class Job(NamedTuple):
     episodes : Episodes
         What is drawn from the datasets. Models that are trained together may differ in the sizes of the samples only.
     random_state : int, numpy Generator or None
-        Seed of everything random.
+        Random seed.
     """
 
     source: Collection
