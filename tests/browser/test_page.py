@@ -237,6 +237,9 @@ def test_the_keyboard_is_enough(page_of):
     with page_of() as (page, _):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.className") == "skip"
+        for _ in range(3):
+            page.keyboard.press("Tab")
+            assert page.evaluate("document.activeElement.className") == "card"
         page.keyboard.press("Tab")
         for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
             page.keyboard.press(key)
@@ -344,9 +347,24 @@ def test_files_are_dropped_and_the_result_comes_when_a_lost_connection_is_back(p
         panel.get_by_text("The connection is lost; trying again").wait_for()
         is_lost = False
         panel.get_by_role("heading", name="Result").wait_for()
+        panel.get_by_role("button", name="Change files or options").click()
         page.route("**/api/v1/**", lambda route: route.abort())
         panel.locator("button.strong").click()
         panel.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+
+
+def test_a_card_leads_to_the_answer_in_one_click_and_earlier_results_stay(page_of, findings):
+    with page_of() as (page, panel):
+        cards = page.get_by_role("list", name="Examples")
+        cards.get_by_role("button").first.click()
+        panel.get_by_role("heading", name="Result").wait_for()
+        assert not cards.is_visible()
+        panel.get_by_role("button", name="Change files or options").click()
+        run(panel)
+        panel.get_by_text("Earlier results").click()
+        (link,) = panel.locator(".earlier a").all()
+        assert "grower_1.csv, grower_2.csv" in link.inner_text()
+        assert findings(page) == []
 
 
 def test_two_browsers_at_once_do_not_see_each_other(page_of, address):
@@ -382,7 +400,9 @@ def test_a_report_is_shown_whole_apart_from_the_page_and_again_after_loading(pag
         assert frame.evaluate(reached) == "refused"
         page.reload()
         assert panel.frame_locator("iframe").locator(".answer").inner_text() == answer
-        # The tables have been read again.
+        # The tables have been read again. Beside a result the form takes one line.
+        assert not panel.locator("form").is_visible()
+        panel.get_by_role("button", name="Change files or options").click()
         panel.get_by_role("heading", name="Columns").wait_for()
         assert panel.locator(".chosen").all_inner_texts() == ["✓ grower_1.csv", "✓ delivery.csv"]
         # Another table makes another result.

@@ -88,6 +88,7 @@ def test_what_was_chosen_is_there_after_the_page_is_loaded_again(page_of, tmp_pa
         panel.locator("button.strong").click()
         panel.get_by_role("heading", name="Result").wait_for()
         page.reload()
+        panel.get_by_role("button", name="Change files or options").click()
         panel.get_by_role("heading", name="Columns").wait_for()
         assert panel.get_by_label("Use code as").input_value() == "drop"
         assert panel.get_by_label("Use size as").input_value() == ""

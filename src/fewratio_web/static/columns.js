@@ -52,7 +52,7 @@ export class Columns {
         make("td", { class: "examples" }, examples.join(", ")),
         make("td", {}, choose));
     });
-    const heads = ["Column", "Taken for", "First values", "Use as"].map((text) => make("th", { scope: "col" }, text));
+    const heads = ["Column", "Read as", "First values", "Use as"].map((text) => make("th", { scope: "col" }, text));
     this.element.append(
       make("h3", {}, "Columns"),
       make("p", { class: "lead" }, `${total.toLocaleString("en")} rows in ${rows.length === 1 ? "one table" : `${rows.length} tables`}. Correct what is wrong, or leave it as it is.`),

@@ -9,6 +9,9 @@ const main = document.getElementById("panels");
 const described = await pages();
 const names = described.pages.map(({ key }) => key);
 const panels = {}, restored = new Set();
+// Examples to start from, until there is something else to look at.
+const PICTURED = ["compare", "outliers", "changes"];
+const cards = make("ul", { class: "cards", "aria-label": "Examples" });
 // Example files by id.
 const files = examples().then(
   (found) => Object.fromEntries(found.map((file) => [file.id, file])),
@@ -30,6 +33,19 @@ for (const task of described.pages) {
   panels[name] = new Panel(task, files, described.uses);
   main.append(make("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true }, panels[name].element));
 }
+
+for (const task of described.pages.filter(({ key }) => PICTURED.includes(key))) {
+  const run = async () => {
+    choose(task.key);
+    await panels[task.key].useExample();
+    panels[task.key].run();
+  };
+  const picture = make("img", { src: `example-${task.key}.svg`, alt: "", width: 96, height: 48 });
+  const text = make("span", {}, make("strong", {}, task.title), make("br"), `Try ${task.example.text}`);
+  cards.append(make("li", {}, make("button", { type: "button", class: "card", onclick: run }, picture, text)));
+}
+document.querySelector("nav").before(cards);
+main.addEventListener("used", () => { cards.hidden = true; });
 
 function choose(chosen) {
   for (const name of names) {

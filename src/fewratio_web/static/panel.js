@@ -3,6 +3,7 @@ import { cancelJob, getJob, joinFiles, readText, runJob, sendModel, startJob, wa
 import { Columns } from "./columns.js";
 import { make, newId, showSeconds } from "./dom.js";
 import { FileInput } from "./inputs.js";
+import { makeEarlier, remember } from "./earlier.js";
 import { showResult } from "./result.js";
 
 const isExample = ({ file }) => file === null || [file.id].flat().every((id) => id.startsWith("example-"));
@@ -30,15 +31,18 @@ export class Panel {
     this.clearStage();
     const example = make("button", { type: "button", class: "plain", disabled: true, onclick: () => this.useExample() }, `Use the example: ${task.example.text}`);
     files.then((found) => { example.disabled = !Object.values(task.example.files).flat().every((id) => id in found); });
+    this.form = make("form", { onsubmit: (event) => { event.preventDefault(); this.run(); } },
+      make("div", { class: "drops" }, ...this.fileInputs.map(({ element }) => element)),
+      make("div", { class: "row" }, example),
+      this.columns.element,
+      this.makeOptions(),
+      make("div", { class: "row" }, this.button, this.reason));
+    this.asked = make("span", {});
+    const change = make("button", { type: "button", class: "plain", onclick: () => { this.unfold(); this.form.querySelector("input, button").focus(); } }, "Change files or options");
+    this.folded = make("div", { class: "row", hidden: true }, this.asked, change);
     this.element = make("div", {},
       make("h2", {}, task.title), make("p", { class: "lead" }, task.lead),
-      make("form", { onsubmit: (event) => { event.preventDefault(); this.run(); } },
-        make("div", { class: "drops" }, ...this.fileInputs.map(({ element }) => element)),
-        make("div", { class: "row" }, example),
-        this.columns.element,
-        this.makeOptions(),
-        make("div", { class: "row" }, this.button, this.reason)),
-      this.problem, this.progress, this.result,
+      this.form, this.folded, this.problem, this.progress, this.result, makeEarlier(task),
       task.next.length ? this.makeUpload() : null,
       this.stage);
     this.showReason();
@@ -81,6 +85,18 @@ export class Panel {
   clearStage() {
     this.stage.replaceChildren(...(this.task.next.length ? [make("div", { class: "drop later" },
       make("h3", {}, this.task.next[0].inputs[0].label), make("p", {}, "After “Learn”, or with a model file of yours, you choose the new table here."))] : []));
+  }
+
+  // Beside a result the form takes one line.
+  fold() {
+    this.asked.textContent = this.fileInputs.filter(({ file }) => file).map(({ file }) => file.name).join(", ");
+    this.form.hidden = true;
+    this.folded.hidden = false;
+  }
+
+  unfold() {
+    this.form.hidden = false;
+    this.folded.hidden = true;
   }
 
   say(text) {
@@ -137,6 +153,8 @@ export class Panel {
   }
 
   clear() {
+    this.element.dispatchEvent(new Event("used", { bubbles: true }));
+    this.unfold();
     this.previews += 1;
     this.say(null);
     this.isReading = false;
@@ -243,6 +261,7 @@ export class Panel {
     this.say(null);
     this.result.hidden = true;
     this.clearStage();
+    this.unfold();
     this.isBusy = true;
     this.showReason();
     this.bar.removeAttribute("value");
@@ -260,6 +279,9 @@ export class Panel {
       const job = await watch(this.job, (news) => this.tell(news));
       const { read } = JSON.parse(sessionStorage.getItem(this.task.key) ?? "{}");
       await showResult(this.result, { ...job, read }, then !== "restore");
+      // A model is followed by more questions below the form.
+      if (!this.task.next.length) this.fold();
+      if (then !== "restore") remember(this.task, this.fileInputs, job);
       const model = job.files.find(({ name }) => name.endsWith(".safetensors"));
       if (this.task.next.length) this.goOn({ folder: this.fileInputs[0].file, model }, then);
     } catch (error) {

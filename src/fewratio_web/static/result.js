@@ -41,9 +41,9 @@ export async function showResult(place, job, isNew) {
     heading,
     make("ul", { class: "downloads", "aria-label": "Save" }, ...links),
     ...job.notes.map((note) => make("p", { class: "note" }, note)),
-    shown,
     make("details", {}, make("summary", {}, "The same on the command line and in Python"),
-      ...lines("Shell", `${job.shell}\n`, "same.sh"), ...lines("Python", job.python, "same.py")));
+      ...lines("Shell", `${job.shell}\n`, "same.sh"), ...lines("Python", job.python, "same.py")),
+    shown);
   place.hidden = false;
   if (isNew) {
     heading.focus({ preventScroll: true });
