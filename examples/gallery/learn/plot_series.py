@@ -2,7 +2,7 @@
 One day of a new sensor
 =======================
 
-One day of a new pedestrian counter, and four weeks of 22 older ones.
+Older pedestrian counters help to understand one day of a new one.
 
 Thirty-two sensors in Melbourne count the people who pass, every hour. Two new sensors have a single day of data,
 which is too little to see what is typical of either. The 22 older sensors show how the days of one place vary, and
@@ -31,7 +31,7 @@ older, new = names[:22], names[22:]
 
 sources = Collection.from_arrays({name: roots[name].rename("people") for name in older}, window=24)
 with_older = AutoRatioEstimator(random_state=0).pretrain(sources)
-print(sources)
+print(sources.summary)
 print(sources.encoding.summary)
 
 # %%

@@ -1,5 +1,5 @@
 """
-Watch a stream for changes
+Check a stream for changes
 ==========================
 
 Read a stream row by row, and report a change soon after it happens.
