@@ -57,8 +57,7 @@ result.plot()
 # for few of the other.
 
 for region in result.regions:
-    rule = " and ".join(condition.text for condition in region.conditions)
-    print(f"{rule}: {region.first:.0%} of the delivery, {region.second:.0%} of the known wines (p = {region.p_value})")
+    print(region.write(["the delivery", "the known wines"]))
 
 # %%
 # One rule explains most of the difference. Draw it: the shaded part is the region.
