@@ -35,8 +35,8 @@ print(sources.summary)
 print(sources.encoding.summary)
 
 # %%
-# Both estimators see the same days of two new sensors, and are judged at all other days: the error J is -1 if the days
-# of one sensor are never taken for those of the other, and -0.5 for a ratio of 1 everywhere. Pairs of all new sensors:
+# Both estimators see the same days of two new sensors. The error J is measured on all other days. It is -1 if no day of
+# one sensor looks like a day of the other, and -0.5 for a ratio of 1 everywhere. The table shows the mean of many pairs:
 
 rows = {name: sources.encoding.encode(roots[name].rename("people"), name).to_numpy() for name in new}
 estimators = {"without older sensors": AutoRatioEstimator(random_state=0), "with 22 older sensors": with_older}
