@@ -45,7 +45,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["versions.js", "switcher.js"]
+html_js_files = ["versions.js", "switcher.js", "cards.js"]
 html_favicon = html_logo = "_static/logo.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False

@@ -15,11 +15,11 @@ _saved: WeakSet[Picture] = WeakSet()
 # height (left, top, right, bottom).
 WHOLE = 0, 0, 1, 1
 THUMBNAILS = {
-    "plot_compare_tables": (0.66, 0, 1, 1),
+    "plot_compare_tables": (0.643, 0, 1, 1),
     "plot_typical_rows": (0, 0.07, 0.51, 1),
     "plot_columns_that_differ": (0, 0.07, 0.5, 0.52),
     "plot_many_datasets": WHOLE,
-    "plot_mixed_table": (0.66, 0, 1, 1),
+    "plot_mixed_table": (0.7, 0, 1, 1),
     "plot_dataset_index": (0.55, 0.05, 1, 1),
     "plot_streaming": WHOLE,
     "plot_outliers_few_normals": (0, 0, 0.6, 0.55),

@@ -28,7 +28,12 @@ class Measured(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self):
-        return self.parse_text_to_nodes(table(self.arguments[0]))
+        return self.parse_text_to_nodes(keep_hyphens(table(self.arguments[0])))
+
+
+def keep_hyphens(text):
+    """Write the name of a collection so that no cell of a table breaks it at its hyphen."""
+    return text.replace("Mnist-r", "Mnist\u2011r")
 
 
 def table(text):
@@ -60,7 +65,7 @@ class ExperimentTable(SphinxDirective):
         path = RESULTS / "tables" / f"{self.arguments[0]}.md"
         self.env.note_dependency(str(path))
         text = path.read_text("utf-8").partition("\n")[2]
-        return self.parse_text_to_nodes(re.sub(r"^## (.*)$", r"**\1**", text, flags=re.MULTILINE))
+        return self.parse_text_to_nodes(keep_hyphens(re.sub(r"^## (.*)$", r"**\1**", text, flags=re.MULTILINE)))
 
 
 def setup(app):

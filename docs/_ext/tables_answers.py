@@ -89,8 +89,8 @@ def planted_errors():
             best = max(each.values(), key=lambda other: other["recall"])
             behind.append(ours["recall"] < best["recall"] - 0.02)
             largest = max(largest, ours["standard_error"])
-            row.append(f"{' / '.join(bold_best([ours['recall'], best['recall']], 2))} {best['method']}")
-        rows.append([error, *row])
+            row.append(f"{' / '.join(bold_best([ours['recall'], best['recall']], 2))}<br>{best['method']}")
+        rows.append([_write_error(error), *row])
     table = grid(["error", *(f"{size} normals" for size in by_size)], rows)
     within = f"fewratio is at most 0.02 below the best in {len(behind) - sum(behind)} of {len(behind)} cells"
     return f"{table}\n\nHere {within}; its standard errors are {largest:.2f} or less."
@@ -107,12 +107,17 @@ def listed_errors():
     methods = ("fewratio, flagged", "fewratio, flagged or listed")
     rows = [
         [
-            "none: share of all rows" if kind == "none" else kind,
+            "none: share of all rows" if kind == "none" else _write_error(kind),
             *(" / ".join(f"{found[kind, size, method]:.3f}" for method in methods) for size in sizes),
         ]
         for kind in kinds
     ]
     return grid(["error", *(f"{size} normals" for size in sizes)], rows)
+
+
+def _write_error(kind):
+    """Write a factor with the signs of multiplication and division."""
+    return kind.replace("x 1", "× 1").replace(": 1", "÷ 1")
 
 
 def novelty():

@@ -32,20 +32,24 @@ delivery = pd.concat([one[40:46], two[:6]], ignore_index=True)
 #
 # 1 p.m.: compare
 # ---------------
-# Start with one question: are the twelve bottles like the forty? :func:`fewratio.compare_datasets` answers it.
+# Start with one question: are the twelve bottles like the forty? :func:`fewratio.compare_datasets` answers it. You can
+# pass two tables: ``compare_datasets(delivery, known)``. Here we pass one table with a column that names the group of
+# each row, so the pictures show these names.
 
-result = compare_datasets(delivery, known, random_state=0)
-print(result)
+bottles = pd.concat([delivery.assign(wines="delivery"), known.assign(wines="known")], ignore_index=True)
+result = compare_datasets(bottles, by="wines", random_state=0)
+print(result.verdict)
 
 # %%
-# The p-value is small: if both tables came from one distribution, a difference like this would occur in about one of
-# 500 cases. So the delivery differs. The picture shows in which columns. A bar in colour is a column that differs by
-# more than chance explains. The p-values are adjusted for the number of columns, so you can look at all thirteen.
+# The p-value is small. If both groups came from one distribution, a difference like this would occur in about one of
+# 500 cases. So the delivery differs. The picture shows the columns in which it differs. A coloured bar marks a column
+# that differs by more than chance explains. The p-values are adjusted for the number of columns, so you can look at
+# all thirteen.
 
 result.plot()
 
 # %%
-# ``result.to_html("delivery.html")`` writes the same as a report that you can send to the grower.
+# ``result.to_html("delivery.html")`` writes a report that you can send to the grower.
 #
 # 2 p.m.: find the region
 # -----------------------
@@ -53,11 +57,10 @@ result.plot()
 # for few of the other.
 
 for region in result.regions:
-    rule = " and ".join(condition.text for condition in region.conditions)
-    print(f"{rule}: {region.first:.0%} of the delivery, {region.second:.0%} of the known wines (p = {region.p_value})")
+    print(region.write(["the delivery", "the known wines"]))
 
 # %%
-# One rule says most of it. Draw it: the shaded part is the region.
+# One rule explains most of the difference. Draw it: the shaded part is the region.
 
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 ax.plot(known["proline"], known["alcohol"], "o", color="#9a6fb0", ms=7, alpha=0.7, mew=0, label="known wines")
@@ -71,31 +74,31 @@ plt.show()
 # %%
 # 3 p.m.: find the bottles
 # ------------------------
-# A region describes many rows. Which single bottles are wrong? :class:`fewratio.InlierOutlierDetector` learns what is
-# normal from the known wines, and scores each bottle of the delivery. You suspect that up to half of them are wrong.
+# A region describes many rows. Which single bottles are wrong? :class:`fewratio.InlierOutlierDetector` learns from the
+# known wines what is normal, and scores each bottle of the delivery. You suspect that up to half of them are wrong.
 
 detector = InlierOutlierDetector(contamination=0.5).fit(known)
 found = detector.detect(delivery)
 print("bottles to put aside:", sorted(int(bottle) for bottle in found.order[:6]))
 
 # %%
-# Bottles 6 to 11 are those of grower 2. All six are found, and none of grower 1 is among them. Why is the most unusual
-# one so unusual?
+# Bottles 6 to 11 come from grower 2. The detector finds all six, and no bottle of grower 1. Why is the most unusual
+# bottle so unusual?
 
-print(detector.explain(delivery.iloc[[found.order[0]]]).largest(3))
+print(detector.explain(delivery.iloc[[found.order[0]]]).largest(3).summary)
 
 # %%
-# Its flavanoids are almost four standard deviations lower than those of the nearest known wines. The picture shows the
-# same for all bottles: the scores on the left, and on the right the columns that make each bottle unusual.
+# It has far fewer flavanoids than the nearest known wines: almost four standard deviations fewer. The picture shows all
+# bottles. The scores are on the left. The columns that make each bottle unusual are on the right.
 
 found.plot()
 
 # %%
 # 4 p.m.: five bottles of the next delivery
 # -----------------------------------------
-# The next truck brings five bottles. Five are few. But you have kept last year's deliveries: nineteen boxes of six
-# bottles, each from one of three growers. They show how much boxes differ when nothing is wrong.
-# :func:`fewratio.compare_all` uses them as the reference. It asks whether the new box is unlike *all* older ones.
+# The next truck brings only five bottles. But you have kept last year's deliveries: nineteen boxes of six bottles, each
+# from one of three growers. They show how much boxes differ when nothing is wrong. :func:`fewratio.compare_all` uses
+# them as the reference. It tests whether the new box is unlike *all* older ones.
 
 older = {
     f"{name} {start // 6 + 1}": wines[start : start + 6]
@@ -105,18 +108,14 @@ older = {
 five = one[46:51]
 in_another_unit = five.assign(proline=five["proline"] / 10)
 judged = compare_all(older, new={"five bottles": five, "proline / 10": in_another_unit}, random_state=0)
-for name, p_value in judged.new_p_values.items():
-    print(f"{name}: p = {p_value:.2f}")
+for name in judged.new:
+    print(judged.verdict(name))
 
 # %%
-# Nothing sets the five bottles apart from the older boxes. To see that the check can fail, we divided their proline by
-# ten, as a laboratory with another unit would. That box is unlike all others. With nineteen older boxes, 0.05 is the
-# smallest p-value there is. The first of the columns outside the range of the older boxes says why:
-
-print(judged.new_columns("proline / 10")[0])
-
-# %%
-# The picture shows the proline of every bottle, box by box.
+# The five bottles look like the older boxes. To show that the check can fail, we divided their proline by ten, as if
+# the laboratory had used another unit. That box is unlike all others. With nineteen older boxes, 0.05 is the smallest
+# possible p-value. The verdict names the column that is farthest outside the range of the older boxes. The picture
+# shows the proline of every bottle, box by box.
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 boxes = {**older, "five bottles": five, "proline / 10": in_another_unit}
@@ -134,7 +133,7 @@ plt.show()
 #
 # 5 p.m.: a gate
 # --------------
-# Tomorrow a program should ask the question. Save the tables as files, and let the shell compare them. The command
+# Tomorrow a program should ask the same question. Save the tables as files, and compare them in the shell. The command
 # ends with exit code 3 if its condition holds, so a job in continuous integration (CI) fails at this line:
 #
 # .. code-block:: sh
@@ -151,12 +150,12 @@ print("\n".join(done.stdout.splitlines()[:2]))
 print("exit code", done.returncode)
 
 # %%
-# :doc:`/guides/ci` has the same as a step of GitHub Actions.
+# :doc:`/guides/ci` shows how to run it in GitHub Actions.
 #
 # 6 p.m.: a monitor
 # -----------------
-# A gate that runs every day fails by chance now and then. A :class:`fewratio.DriftMonitor` does not have this problem:
-# you may look after each box, for years, and the chance that it *ever* raises a false alarm is at most ``level``. Here
+# A gate that runs every day fails by chance now and then. A :class:`fewratio.DriftMonitor` does not have this problem.
+# You may check it after each box, for years. The chance that it *ever* raises a false alarm is at most ``level``. Here
 # it sees boxes of four bottles. The first four boxes come from grower 1, and all later ones from grower 2.
 
 monitor = DriftMonitor(known, level=0.01)
@@ -164,7 +163,7 @@ arrivals = pd.concat([one[40:56], two[:32]], ignore_index=True)
 for box, start in enumerate(range(0, len(arrivals), 4), start=1):
     state = monitor.update(arrivals[start : start + 4], f"box {box}")
     if state.alarm:
-        print(f"alarm at box {box}, {state}")
+        print(state.summary)
         break
 
 # %%
@@ -177,7 +176,7 @@ monitor.plot()
 # -----------------
 # - A comparison, and a report that explains it: :doc:`/guides/compare`.
 # - The bottles to put aside: :doc:`/guides/outliers`.
-# - A judgement of five bottles, thanks to older boxes: :doc:`/guides/related-datasets`.
+# - A check of five bottles against older boxes: :doc:`/guides/related-datasets`.
 # - A gate and a monitor: :doc:`/guides/ci`, :doc:`/guides/monitor`.
 #
 # To do the same with your own tables, replace ``known`` and ``delivery``. Files work too: :doc:`/guides/own-data`.

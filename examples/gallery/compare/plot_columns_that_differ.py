@@ -2,7 +2,7 @@
 Which columns differ
 ====================
 
-Thirty measurements of tumours. Which differ by more than chance?
+Which of thirty measurements of tumours differ by more than chance?
 
 The samples are fifteen benign and fifteen malignant tumours. The p-values of
 :attr:`fewratio.ComparisonResult.columns` are adjusted for the number of columns, so you can look at all thirty. For
@@ -26,7 +26,7 @@ columns = pd.DataFrame(result.columns)
 columns[["column", "effect", "p_value", "alone", "without"]].head(8).round(3)
 
 # %%
-# The eight strongest columns, every row drawn.
+# The picture shows the eight strongest columns, with a point for every row.
 
 figure, axes = plt.subplots(2, 4, figsize=(10, 5), layout="constrained")
 rng = np.random.default_rng(0)

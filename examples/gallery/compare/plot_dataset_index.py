@@ -2,10 +2,10 @@
 Find the nearest of many datasets
 =================================
 
-Five images of unknown origin: which known datasets are they like?
+Which known datasets are five images of unknown origin most like?
 
-:class:`fewratio.DatasetIndex` finds the nearest of sixty datasets without comparing with all of them, so it also
-works for a million.
+:class:`fewratio.DatasetIndex` finds the nearest of sixty datasets without comparing all of them, so it also works for
+a million.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ collection = load_collection("digits_r")
 known = Collection.from_arrays({dataset.name: dataset.X[:-20] for dataset in collection})
 # Pixels have one unit, so columns are compared as they are.
 index = DatasetIndex.build(known, estimator=RuLSIF())
-print(index)
+print(f"{len(index)} datasets")
 
 # %%
 # Three queries of five images, and the mean image of each of the four nearest datasets.

@@ -17,21 +17,21 @@ from fewratio import RuLSIF, compare_all
 from fewratio.data import load_collection
 
 collection = load_collection("digits_r")
-print(collection)
+print(collection.summary)
 
 # Pixels have one unit, so columns are compared as they are.
 result = compare_all(collection, estimator=RuLSIF(), n_rows=40, random_state=0)
-print(result)
-print([name for name, divergence in result.nearest("30deg-4", k=3)])
+for name, divergence in result.nearest("30deg-4", k=3):
+    print(f"{name}: divergence {divergence:.2f} from 30deg-4")
 
 # %%
-# The divergences as a heat map, with similar datasets side by side.
+# The heat map shows all divergences, with similar datasets side by side.
 
 result.plot()
 
 # %%
-# The same divergences as a map: each dataset is drawn as its mean image, near those that it is like. Colours
-# are rotations.
+# The map shows the same divergences. Each dataset is drawn as its mean image, near similar datasets. The colour of a
+# frame is the rotation.
 
 distances = (result.divergences + result.divergences.T) / 2
 scaling = MDS(metric="precomputed", metric_mds=False, n_init=4, init="random", random_state=0)

@@ -4,8 +4,8 @@ A table with categories, dates and missing values
 
 Compare orders of two shops, with text, dates and empty cells.
 
-You can pass the tables as they are. :func:`fewratio.compare_datasets` says how it used each column. It finds that the
-second shop has later dates, more orders that are collected, and more missing ages.
+You can pass such tables as they are. :func:`fewratio.compare_datasets` says how it used each column. It finds three
+differences: the south shop has later dates, more orders that are collected, and more missing ages.
 """
 
 import numpy as np
@@ -32,8 +32,9 @@ def orders(n, delivery, start, missing):
 north = orders(60, delivery=[0.6, 0.3, 0.1], start=0, missing=0.05)
 south = orders(40, delivery=[0.3, 0.2, 0.5], start=60, missing=0.35)
 
-result = compare_datasets(north, south, random_state=0)
-print(result)
+shops = pd.concat([north.assign(shop="north"), south.assign(shop="south")], ignore_index=True)
+result = compare_datasets(shops, by="shop", random_state=0)
+print(result.verdict)
 print(result.encoding.summary)
 
 # %%

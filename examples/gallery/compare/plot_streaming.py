@@ -2,10 +2,10 @@
 Ratios of a file that need not fit in memory
 ============================================
 
-Evaluate a ratio at half a million rows, a piece at a time.
+Evaluate a ratio at half a million rows, piece by piece.
 
-``predict`` accepts a table that is not in memory, and returns one that is computed when you read it. Here the ratio
-is fitted to 300 rows of each of two weeks, and evaluated at half a million rows of a Parquet file.
+``predict`` accepts a table that is not in memory. It returns a table that is computed when you read it. Here the ratio
+is fitted to 300 rows from each of two weeks, and evaluated at half a million rows of a Parquet file.
 """
 
 import tempfile
@@ -36,7 +36,7 @@ model.predict(pl.scan_parquet(folder / "rows.parquet")).sink_parquet(folder / "r
 # %%
 # The shell does the same: ``fewratio ratio this.csv last.csv rows.parquet -o ratios.parquet``.
 #
-# All half million rows, each cell coloured by the mean ratio of its rows.
+# The picture shows all half million rows. Each cell has the colour of the mean ratio of its rows.
 
 rows, ratios = pl.read_parquet(folder / "rows.parquet"), pl.read_parquet(folder / "ratios.parquet")["ratio"]
 figure, ax = plt.subplots(figsize=(7, 5.4), layout="constrained")

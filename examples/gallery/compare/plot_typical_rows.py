@@ -1,6 +1,6 @@
 """
-The rows most typical of each side
-==================================
+The rows most typical of each table
+===================================
 
 Which images are most typical of a 3, which of an 8, and which of both?
 
@@ -18,10 +18,10 @@ from fewratio import compare_datasets
 digits = load_digits()
 threes, eights = (digits.data[digits.target == digit][:40] for digit in (3, 8))
 result = compare_datasets(threes, eights, random_state=0)
-print(result)
+print(result.verdict)
 
 # %%
-# ``rows_a`` and ``rows_b`` put the most typical rows first. The rows in between are those whose ratio is
+# ``rows_a`` and ``rows_b`` list the most typical rows first. The middle row of pictures shows the images whose ratio is
 # nearest to 1.
 
 images = np.concatenate([threes, eights])

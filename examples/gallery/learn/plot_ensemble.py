@@ -5,8 +5,8 @@ A mean of several estimators
 The mean of eight estimators is better than most of them.
 
 Estimators with different random features make different errors. ``AutoRatioEstimator(members=...)`` averages them.
-Here are eight small estimators in closed form. They learned from rotated digits, and are scored on rotations that
-were not among the sources.
+Here, eight small estimators in closed form learn from rotated digits. They are scored on rotations that were not
+among the sources.
 """
 
 import matplotlib.pyplot as plt
@@ -27,8 +27,8 @@ members = [
 ensemble = AutoRatioEstimator(members=members).pretrain(sources)
 
 # %%
-# The error J on 50 pairs of new datasets, three images per sample: lower is better. The ratio of an ensemble is
-# the mean of its members' ratios, so that smaller ensembles can be made of the same members.
+# The picture shows the error J on 50 pairs of new datasets, with three images per sample. Lower is better. The ratio of
+# an ensemble is the mean of the ratios of its members, so smaller ensembles can use the same members.
 
 rng = np.random.default_rng(0)
 errors = []
@@ -42,7 +42,9 @@ for _ in range(50):
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 ax.plot(np.ones(8), single, "o", color="#9a6fb0", ms=8, alpha=0.7, label="single members")
-ax.plot((1, 2, 4, 8), (np.mean(single), two, four, eight), "s-", color="#009e73", lw=2, ms=8, label="mean of so many")
+ax.plot(
+    (1, 2, 4, 8), (np.mean(single), two, four, eight), "s-", color="#009e73", lw=2, ms=8, label="mean of 1 to 8 members"
+)
 ax.set(xlabel="members", ylabel="error J (lower is better)", xscale="log")
 ax.set_xticks((1, 2, 4, 8), ("1", "2", "4", "8"))
 ax.minorticks_off()

@@ -2,7 +2,7 @@
 Five readings from a new sensor
 ===============================
 
-Five readings are few. Forty older sensors show where to look.
+Forty older sensors help where five readings alone say little.
 
 With five readings of each of two sensors, you cannot see in which directions sensors differ and in which directions
 readings only vary at random. Older sensors show this. :class:`fewratio.DiscriminantRatioEstimator` learns it in
@@ -14,7 +14,7 @@ import numpy as np
 
 from fewratio import Collection, DiscriminantRatioEstimator, UniversalRatioEstimator
 
-# Readings of one sensor scatter along a diagonal; sensors differ across it.
+# Readings of one sensor vary along a diagonal; sensors differ across it.
 rng = np.random.default_rng(3)
 scatter = np.array([[1.0, 0.85], [0.85, 1.0]])
 

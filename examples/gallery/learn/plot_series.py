@@ -2,7 +2,7 @@
 One day of a new sensor
 =======================
 
-One day of a new pedestrian counter, and four weeks of 22 older ones.
+Older pedestrian counters help to understand one day of a new one.
 
 Thirty-two sensors in Melbourne count the people who pass, every hour. Two new sensors have a single day of data,
 which is too little to see what is typical of either. The 22 older sensors show how the days of one place vary, and
@@ -31,12 +31,12 @@ older, new = names[:22], names[22:]
 
 sources = Collection.from_arrays({name: roots[name].rename("people") for name in older}, window=24)
 with_older = AutoRatioEstimator(random_state=0).pretrain(sources)
-print(sources)
+print(sources.summary)
 print(sources.encoding.summary)
 
 # %%
-# Both estimators see the same days of two new sensors, and are judged at all other days: the error J is -1 if the days
-# of one sensor are never taken for those of the other, and -0.5 for a ratio of 1 everywhere. Pairs of all new sensors:
+# Both estimators see the same days of two new sensors. The error J is measured on all other days. It is -1 if no day of
+# one sensor looks like a day of the other, and -0.5 for a ratio of 1 everywhere. The table shows the mean of many pairs:
 
 rows = {name: sources.encoding.encode(roots[name].rename("people"), name).to_numpy() for name in new}
 estimators = {"without older sensors": AutoRatioEstimator(random_state=0), "with 22 older sensors": with_older}

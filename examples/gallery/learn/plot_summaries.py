@@ -17,7 +17,7 @@ from fewratio.estimators import SourceMap, relative_squared_error
 
 rng = np.random.default_rng(0)
 n_columns = 6
-mixing = rng.normal(size=(n_columns, n_columns))  # rows of a site scatter alike at all sites
+mixing = rng.normal(size=(n_columns, n_columns))  # rows vary in the same way at all sites
 directions = rng.normal(size=(2, n_columns))  # sites differ in two directions
 
 
@@ -29,7 +29,7 @@ def site(n):
 tables = [site(80)() for _ in range(30)]
 
 # %%
-# The map fixes what all sites must do alike. It is made once, from an example that may be shown.
+# The map fixes what all sites must do in the same way. Make it once, from an example that you may share.
 
 example = rng.normal(0, 3, (50, n_columns))
 source_map = SourceMap.from_table(example, dict.fromkeys(range(n_columns), (-20, 20)), n_components=0)
@@ -37,7 +37,7 @@ summaries = [source_map.summarise(table) for table in tables]
 print(f"{len(summaries)} summaries of {sum(summaries).n_rows} rows")
 
 # %%
-# New pairs of sites to judge by. J is the squared error to the true ratio, less a constant: lower is better.
+# Measure the error on new pairs of sites. J is the squared error to the true ratio, less a constant. Lower is better.
 
 new = [(site(5), site(5)) for _ in range(25)]
 samples = [(first(5), second(5), first(200), second(200)) for first, second in new]

@@ -2,7 +2,7 @@
 A regression corrected for covariate shift
 ==========================================
 
-Train here, predict there: weight the rows that count.
+Give more weight to training rows that look like the target.
 
 A straight line fits a curve only near the rows that it was fitted to. If you use the line elsewhere, rows that are
 typical of the new place should count more. :func:`fewratio.importance_weights` computes such weights for
@@ -21,11 +21,11 @@ y = np.sinc(X[:, 0]) + rng.normal(0, 0.08, 500)
 y_target = np.sinc(X_target[:, 0])
 
 weights = importance_weights(X, X_target, y=y, random_state=0)
-print(weights)
+print(weights.summary)
 
 # %%
-# Two lines through the same rows. Both see labels of the training rows alone; the second one counts them by
-# their weights.
+# The picture shows two lines through the same rows. Both use only the labels of the training rows. The second line uses
+# the weights.
 
 plain = LinearRegression().fit(X, y)
 weighted = LinearRegression().fit(X, y, sample_weight=weights)

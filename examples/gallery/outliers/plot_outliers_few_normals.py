@@ -2,9 +2,9 @@
 Outliers with five known normals
 ================================
 
-Five images are known to be a 0. Which of sixty others are not?
+You know five images of a 0. Which of sixty other images are not a 0?
 
-:class:`fewratio.InlierOutlierDetector` scores the whole batch at once. This helps when few normal rows are known,
+:class:`fewratio.InlierOutlierDetector` scores the whole batch at once. This helps if you know few normal rows,
 because the batch shows where most rows are. With ``contamination`` the detector flags that share of the batch.
 Without it, the detector flags rows that score lower than nearly all normal rows would.
 """
@@ -25,11 +25,13 @@ batch = np.concatenate([batch, strangers])
 detector = InlierOutlierDetector(contamination=0.1).fit(digits.data[known])
 result = detector.detect(digits.data[batch])
 found = digits.target[batch][result.is_outlier]
-print(result)
-print(f"{(found > 0).sum()} of the {len(found)} flagged images are other digits; there are {len(strangers)} of them")
+print(
+    f"{(found > 0).sum()} of the {len(found)} flagged images are other digits; the batch has {len(strangers)} of them"
+)
 
 # %%
-# The five known images, and the batch from the most anomalous to the most normal. Flagged images have a frame.
+# The picture shows the five known images, and the batch from the most anomalous to the most normal. Flagged images have
+# a frame.
 
 figure = plt.figure(figsize=(10, 5.2), layout="constrained")
 top, below = figure.subfigures(2, 1, height_ratios=[1, 5])

@@ -2,7 +2,7 @@
 Changes in a series with dates
 ==============================
 
-Two changes in two years of readings, and none of the seasons.
+Find two changes in two years of data, ignoring the seasons.
 
 A machine reports its temperature, vibration and power use every day. The temperature follows the seasons. The
 vibration rises in August of the first year, and the power use drops in June of the second.
@@ -30,6 +30,6 @@ result = detect_changes(machine)
 pd.DataFrame(result.changes)[["name", "column", "mean_before", "mean_after"]].round(2)
 
 # %%
-# The column of dates is found, names the rows and is not compared.
+# The date column is detected and used as the time axis.
 
 result.plot()

@@ -1,11 +1,11 @@
 """
-Watch a stream for changes
+Check a stream for changes
 ==========================
 
 Read a stream row by row, and report a change soon after it happens.
 
 :class:`fewratio.changes.ChangeDetector` reads one row at a time. It compares the last window of rows with the window
-before it. The threshold comes from a calm stretch of the same stream, so a series without changes rarely raises an
+before it. The threshold comes from a part of the stream without changes, so a series without changes rarely raises an
 alarm.
 """
 

@@ -2,11 +2,11 @@
 How sure is a divergence?
 =========================
 
-With ten rows a divergence is a guess; with hundreds it is a measurement.
+With ten rows, a divergence is a rough guess. With hundreds, it is precise.
 
 fewratio measures the divergence on rows that the model was not fitted to, so it is too small on average. ``at_least``
 of :func:`fewratio.compare_datasets` is a lower limit for the true divergence (95 %, approximate). The samples come
-from two Gaussians in three columns, whose true divergence is known, eight times for each size.
+from two Gaussians in three columns, whose true divergence is known. Each size is drawn eight times.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Which estimator for how many rows
 =================================
 
-Two moons, four estimators, and 4, 15 or 40 rows to learn from.
+Compare four estimators on 4, 15 and 40 rows.
 
 Which estimator should you use if you have no related datasets? Here a kernel method, a classifier and the universal
 network estimate the ratio of two moons. :class:`fewratio.AutoRatioEstimator` is the mean of the last two. Start with

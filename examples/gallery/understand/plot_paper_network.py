@@ -25,7 +25,7 @@ network.pretrain(sources)
 print(f"{network.history_.seconds:.0f} seconds, best validation at step {network.history_.best_step}")
 
 # %%
-# Three new pairs, ten rows per sample. None of these datasets was among the sources.
+# The picture shows three new pairs, with ten rows per sample. None of these datasets was among the sources.
 
 rng = np.random.default_rng(7)
 grid = np.linspace(-4, 4, 300)[:, None]

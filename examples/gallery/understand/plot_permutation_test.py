@@ -2,7 +2,7 @@
 What the p-value of a comparison means
 ======================================
 
-Shuffle the rows many times. How often is the difference as large?
+Shuffle the rows many times, and count how often the difference is as large.
 
 The test shuffles the rows of both samples into two new samples of the same sizes, many times. If both samples come
 from one distribution, the observed statistic looks like the others. The p-value is the share of permutations that are
@@ -19,8 +19,8 @@ same = compare_datasets(rng.normal(0, 1, (12, 4)), rng.normal(0, 1, (15, 4)), ra
 other = compare_datasets(rng.normal(0, 1, (12, 4)), rng.normal(0.9, 1, (15, 4)), random_state=0)
 
 # %%
-# Where nothing differs, p-values are spread evenly: a share of 5 % is below 0.05. Here are 100 pairs of each
-# kind, eight rows per sample.
+# If nothing differs, p-values are spread evenly: 5 % of them are below 0.05. Here are 100 pairs of each kind, with
+# eight rows per sample.
 
 p_values = {}
 for name, shift in (("same distribution", 0.0), ("shifted by one deviation", 1.0)):
