@@ -1,7 +1,7 @@
 """Tables of answers beside those of others, of speed and of faults, and the table of the README."""
 
 from collections import Counter
-from statistics import mean
+from statistics import mean, stdev
 
 from records import bold_best, both_halves, grid, only, records
 from tables_paper import PAPERS, averages
@@ -144,6 +144,19 @@ def defaults():
     return grid(
         ["", *(f"{size} rows" for size in sizes)], [[way, *(f"{cells[way, n]:.3f}" for n in sizes)] for way in ways]
     )
+
+
+def all_sources():
+    """Mean J of the default with all sources, over splits, with standard errors, by rows per sample."""
+    found = {}
+    for each in records("all_sources"):
+        found.setdefault(each["family"], {}).setdefault(each["n_support"], []).append(each["J"])
+    rows = [
+        [family, *(f"{mean(each):.3f} ({stdev(each) / len(each) ** 0.5:.3f})" for each in by_size.values())]
+        for family, by_size in found.items()
+    ]
+    (sizes, *_) = found.values()
+    return grid(["", *(f"{size} row{'s' * (size > 1)}" for size in sizes)], rows)
 
 
 def changes():
