@@ -36,7 +36,7 @@ print(sources.encoding.summary)
 
 # %%
 # Both estimators see the same days of two new sensors. The error J is measured on all other days. It is -1 if no day of
-# one sensor looks like a day of the other, and -0.5 for a ratio of 1 everywhere. The table shows the mean of many pairs:
+# one sensor looks like a day of the other, and -0.5 for a ratio of 1 everywhere. The table has means of many pairs:
 
 rows = {name: sources.encoding.encode(roots[name].rename("people"), name).to_numpy() for name in new}
 estimators = {"without older sensors": AutoRatioEstimator(random_state=0), "with 22 older sensors": with_older}
