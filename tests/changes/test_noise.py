@@ -203,3 +203,22 @@ def test_a_category_that_becomes_more_frequent_is_a_change(n_categories):
 def test_chance_changes_no_share(share):
     for seed in range(4):
         assert not len(detect_changes((np.random.default_rng(seed).random(200) < share).astype(float)).points)
+
+
+def test_a_wild_value_changes_neither_the_kind_of_a_change_nor_what_is_said():
+    rows = np.random.default_rng(1).normal(size=301)
+    for value in (50, 1e6):
+        rows[150] = value
+        found = detect_changes(rows)
+        assert (found.points.tolist(), found.notes) == ([], ())
+    (change,) = detect_changes(rows + 3 * (np.arange(301) >= 200)).changes
+    assert (change["row"], change["kind"]) == (200, "level")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_begins_where_a_constant_ends(seed):
+    noise = np.random.default_rng(seed).normal(size=100)
+    constant = np.full(100, 3.0)
+    for rows in (np.r_[constant, 3 + noise], np.r_[3 + noise, constant]):
+        (change,) = detect_changes(rows).changes
+        assert (change["row"], change["kind"]) == (100, "spread")

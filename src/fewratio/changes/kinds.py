@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fewratio.changes.segment_costs import is_share, measure_row, rounding_variance
-from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments
+from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments, tame
 from fewratio.core.shapes import Floats
 
 
@@ -15,8 +15,10 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tu
     What changed is whichever raises the likelihood most: level, spread or slope; distribution if none does much. If the
     column has zeros and ones that alternate, the share changes.
     """
-    rows = found.rows - found.background
     least = rounding_variance(found.rows) + 1e-18 * np.ptp(found.rows, axis=0) ** 2 + 1e-300
+    # A wild value would count as a change of the spread; two values have none.
+    rows = found.rows - found.background
+    rows = np.where(least < 0, rows, tame(rows))
     ends, named = [0, *points, len(rows)], []
     for start, point, stop in zip(ends, ends[1:-1], ends[2:], strict=False):
         part, place, n = rows[start:stop], point - start, stop - start

@@ -145,7 +145,9 @@ def fit_swings(standardised: Floats, least: float = CONTRADICTION[1]) -> list[Sw
             for n_parameters, fitted in fit_waves(np.sqrt(squares)[:, None]):
                 spread = np.maximum(fitted[:, 0], _LEAST_SPREAD * fitted.mean())
                 variances = spread**2 * (squares / spread**2).mean() / squares.mean()
-                gain = _gain(squares / squares.mean(), variances) - n_parameters * price
+                gains = _gain_rows(squares / squares.mean(), variances)
+                # What returns shows in more than one row.
+                gain = gains.sum() - gains.max() - n_parameters * price
                 tried.append(Swings(float(gain), season=np.sqrt(variances)))
         found.append(max(tried, key=lambda each: each.saved))
     return found
@@ -169,7 +171,11 @@ def fit_clusters(standardised: Floats, least: float = CONTRADICTION[1]) -> tuple
 
 
 def _gain(squares: Floats, variances: Floats) -> Any:
-    return squares.sum(0) - (np.log(variances) + squares / variances).sum(0)
+    return _gain_rows(squares, variances).sum(0)
+
+
+def _gain_rows(squares: Floats, variances: Floats) -> Floats:
+    return squares - np.log(variances) - squares / variances
 
 
 def _cluster(squares: Floats, reaction: float, persistence: float) -> Floats:

@@ -68,8 +68,8 @@ def measure_row(variances: Floats, rounding: Floats) -> Floats:
 
     It is the logarithm of the variance; for two values, the entropy of the shares that have this variance.
     """
-    lengths = np.log(np.maximum(variances, rounding))
     has_two = rounding < 0
+    lengths = np.log(np.where(has_two, 1.0, np.maximum(variances, rounding)))
     if has_two.any():
         share = (1 - np.sqrt(np.maximum(1 + 4 * variances[..., has_two] / rounding[has_two], 0))) / 2
         lengths[..., has_two] = -2 * (xlogy(share, share) + xlogy(1 - share, 1 - share))

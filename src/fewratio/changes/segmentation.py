@@ -61,6 +61,9 @@ LEAST_ROWS = 14
 _CLOSE = 6.0
 # Changes within this many rows of where a season stops are the same change.
 _TOGETHER = 10
+# A segment is constant if at least this share of it is: some rows of noise beyond its end look calm. In noise, at least
+# this share of the rows moves.
+_QUIET, _MOVES = 0.75, 0.8
 # Forms of a series to try: with or without a season, with levels or slopes.
 _FORMS = 4
 # Simulated series without a change to compare each change with, and the share of them that may gain more.
@@ -135,14 +138,14 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     clean = _in_units(rows, middle, scale)
     background = find_season(clean)
     # From the original rows: subtracting a season turns few distinct values into many.
-    rounding = rounding_variance(_tame(clean)[:, is_used])
+    rounding = rounding_variance(tame(clean)[:, is_used])
     with progress_bar(_STEPS, "segmenting") as report:
         best, background = _search(clean, background, rounding, is_used, trend, report)
         stop, background = _find_stop(clean, background, rounding, is_used, trend)
         if stop is not None:
             best, background = _search(clean, background, rounding, is_used, trend, report)
     clean -= background
-    tamed = _tame(clean)
+    tamed = tame(clean)
     used = tamed[:, is_used]
     swings = [Swings()] * rows.shape[1]
     points = _confirm(used, rounding, best)
@@ -150,6 +153,7 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     if points != best.points:
         degrees = {0, 1, min(best.degree, 1)} if points else range(_HIGHEST_DEGREE + 1)
         best = min(_describe(used, rounding, points, degree) for degree in (degrees if trend else [0]))
+    best = best._replace(points=_align_constants(rows, best.points))
     found = _fit_swings(used, rounding, best.points, best.degree)
     gains = [_sum_gains(used, rounding, span, best.degree) for span in _list_spans(best.points, len(used))]
     for place, each in zip(np.flatnonzero(is_used), found, strict=True):
@@ -210,7 +214,7 @@ def _search(
     rows: Floats, background: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool, report: OnStep
 ) -> tuple[_Proposal, Floats]:
     """Return the best description of a series without its background, and the background with its smooth season."""
-    best, smooth = _find_best(_tame(rows - background)[:, is_used], rounding, trend, report)
+    best, smooth = _find_best(tame(rows - background)[:, is_used], rounding, trend, report)
     if smooth is not None:
         background = background.copy()
         background[:, is_used] += smooth
@@ -264,7 +268,7 @@ def _find_stop(
     point, resized = resize_season(rows, season)
     lengths = []
     for each in (season, resized):
-        left = _tame(rows - each)[:, is_used]
+        left = tame(rows - each)[:, is_used]
         described = [*_describe_as(left, rounding, [], trend), *_describe_as(left, rounding, [point], trend)]
         lengths.append(min(described).length)
     gain = lengths[0] - lengths[1]
@@ -283,7 +287,7 @@ def describe_nothing(rows: Floats) -> Segmentation:
 def _find_units(rows: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return the middle and unit of each column, and whether it varies."""
     # Isolated values must not set the unit.
-    spread = _tame(rows).std(0)
+    spread = tame(rows).std(0)
     # The spread of equal numbers may be a rounding error.
     is_used = (np.ptp(rows, axis=0) > 0) & (spread > 0)
     return np.array([np.median(column) for column in rows.T]), np.where(is_used, spread, 1.0), is_used
@@ -306,9 +310,9 @@ def _is_multiplicative(column: Floats, trend: bool) -> bool:
         if not is_used.all():
             return False
         clean = _in_units(rows, middle, scale)
-        rounding = rounding_variance(_tame(clean))
+        rounding = rounding_variance(tame(clean))
         clean -= find_season(clean)
-        length = min(_describe_as(_tame(clean), rounding, [], trend)).length
+        length = min(_describe_as(tame(clean), rounding, [], trend)).length
         lengths.append(length + 2 * len(rows) * np.log(scale[0]) + jacobian)
     return lengths[1] + _PRICE * np.log(len(column)) < lengths[0]
 
@@ -514,6 +518,24 @@ def _list_spans(points: list[int], n: int) -> list[tuple[int, int, int]]:
     return list(zip([0, *points], points, [*points[1:], n], strict=False))
 
 
+def _align_constants(rows: Floats, points: list[int]) -> list[int]:
+    """Move each change between a constant and noise to where one ends and the other begins: there is no doubt."""
+    ends = [0, *points, len(rows)]
+    for number in range(1, len(ends) - 1):
+        start, point, stop = ends[number - 1 : number + 2]
+        for column in rows[start:stop].T:
+            moves = np.flatnonzero(np.diff(column)) + 1
+            # Noise moves in nearly every row; rare events do not.
+            if len(moves) < _MOVES * (moves[-1] - moves[0] + 1 if len(moves) else 1):
+                continue
+            before, after = int(moves[0]), len(column) - int(moves[-1])
+            if _QUIET * (point - start) <= before <= point - start and before > _TOGETHER:
+                ends[number] = start + before
+            elif _QUIET * (stop - point) <= after <= stop - point and after > _TOGETHER:
+                ends[number] = stop - after
+    return ends[1:-1]
+
+
 def _sum_gains(series: Floats, rounding: Floats, span: tuple[int, int, int], degree: int) -> float:
     """Return how much a change, before its penalty, shortens the description of the two segments beside it."""
     start, point, stop = span
@@ -597,7 +619,7 @@ def _compute_gains(
     return gains
 
 
-def _tame(series: Floats) -> Floats:
+def tame(series: Floats) -> Floats:
     """Clip isolated values that are far from their neighbours."""
     result = np.empty_like(series)
     for place, column in enumerate(series.T):

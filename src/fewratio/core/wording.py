@@ -9,7 +9,7 @@ _LISTED = 5
 # Describes divergences if no rows are held out.
 OF_FITTED_ROWS = "from the rows of the fit, so too large on average; a comparison of two tables uses other rows"
 # Explains divergences of datasets if one of them is 0.
-NONE_NEARER = "(a divergence of 0: no difference is seen; several such datasets are equally near)"
+NONE_NEARER = "(a divergence of 0: the model sees no difference; several such datasets are equally near)"
 
 
 def write_count(n: SupportsInt, noun: str) -> str:

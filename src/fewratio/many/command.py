@@ -135,7 +135,7 @@ def _write_pairs(
         cells.append((*name, f"{each.divergence:.2g}", p_value, *of_columns))
     yield from frame.align_columns(cells)
     yield "(divergence and p as `fewratio compare` gives them, of all rows; p not adjusted for the number of pairs)"
-    if any(each.divergence == 0 for each in found):
+    if sum(each.divergence == 0 for each in found) > 1:
         yield NONE_NEARER
 
 
