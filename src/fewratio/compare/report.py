@@ -40,8 +40,8 @@ _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
 _POINTS, _FEW_LEVELS, _SHIFT = 300, 5, 0.25
 # Most rows in the table of columns, and how many of them to draw.
 _MOST_COLUMNS, _DRAWN = 600, 10
-# Rows of that table until the reader asks for all, and rows that open a larger chart, which takes room in the file.
-_FIRST, _OPENED = 10, 20
+# Rows of that table until the reader asks for all; these open a larger chart, which takes room in the file.
+_FIRST = 10
 
 
 def report_comparison(result: Any, command: str | None) -> page.Report:
@@ -272,7 +272,7 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
             True,
             note,
             n_first=_FIRST,
-            larger=[distributions[each.column].chart(result.names) for each in shown[:_OPENED]],
+            larger=[distributions[each.column].chart(result.names) for each in shown[:_FIRST]],
             colours={a: FIRST, b: SECOND},
             minor=("kind",),
         ),
