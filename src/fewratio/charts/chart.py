@@ -201,7 +201,8 @@ def number(field: str, title: str | Sequence[str] | None = None, **more: Any) ->
 
 def logarithmic(field: str, title: str, **more: Any) -> dict[str, Any]:
     """Encode a field of positive numbers on a logarithmic axis, which its title names."""
-    axis = {"format": "~s", "tickCount": 5}
+    # 20k, 3M and 1bn; lines at each power and between would fill the chart.
+    axis = {"format": "~s", "labelExpr": "replace(datum.label, 'G', 'bn')", "tickCount": 5, "grid": False}
     return number(field, f"{title} (logarithmic)", scale={"type": "log", "nice": False, **more}, axis=axis)
 
 

@@ -350,7 +350,7 @@ def _scatters(result: Any, relation: Any) -> list[Chart]:
             (titles[0], titles[1]),
             domains,
             colour,
-            f"{cut(name)}: rank correlation {correlation:.2f}",
+            f"{cut(name)}: rank correlation {write_fixed(round(correlation, 2) + 0.0, 2)}",
             are_log,
         )
         for name, points, colour, correlation in zip(
