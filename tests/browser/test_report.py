@@ -97,11 +97,11 @@ def test_all_charts_are_printed(visit, reports):
 
 def test_sorting_and_searching_by_keyboard(visit, reports):
     with visit(reports["comparison"]) as page:
-        table = page.locator(".table").first
+        table = page.locator(".table[data-searchable]").first
         assert table.locator("tbody th").first.inner_text() == HOSTILE
         table.get_by_role("button", name="effect").focus()
         page.keyboard.press("Enter")
-        effects = table.locator("tbody tr td:nth-of-type(6)").all_inner_texts()
+        effects = table.locator("tbody tr td:nth-of-type(1)").all_inner_texts()
         assert table.locator("thead th[aria-sort=ascending]").inner_text() == "effect"
         assert [float(text) for text in effects] == sorted(float(text) for text in effects)
         page.keyboard.press("Enter")
@@ -110,6 +110,54 @@ def test_sorting_and_searching_by_keyboard(visit, reports):
         page.keyboard.type("COLUMN 7")
         assert table.locator("tbody tr:visible th").all_inner_texts() == ["a long name of a column 7"]
         assert table.get_by_role("status").inner_text() == "1 of 15"
+
+
+def test_ten_columns_are_shown_until_the_reader_asks_for_all(visit, reports):
+    for scripts in (True, False):
+        with visit(reports["comparison"], java_script_enabled=scripts) as page:
+            table = page.locator(".table[data-first]").first
+            assert table.locator("tbody tr:visible").count() == 10
+            table.get_by_label("Show all 15 rows").check()
+            assert table.locator("tbody tr:visible").count() == 15
+
+
+def test_the_name_of_a_column_opens_its_distribution(visit, reports):
+    with visit(reports["comparison"]) as page:
+        button = page.locator(".table[data-first] tbody th button").first
+        button.click()
+        assert button.get_attribute("aria-expanded") == "true"
+        page.locator("tr.opened [role=img] svg").wait_for()
+        button.click()
+        assert page.locator("tr.opened").count() == 0
+
+
+def test_a_phone_shows_effect_and_p_without_scrolling_the_table(visit, reports):
+    with visit(reports["comparison"], width=390) as page:
+        table = page.locator(".table[data-first]").first
+        headings = table.locator("thead th")
+        assert headings.nth(1).inner_text() == "effect"
+        assert headings.nth(2).inner_text() == "p"
+        box = headings.nth(2).bounding_box()
+        assert box["x"] + box["width"] <= 390
+        assert not table.locator("thead th.minor").is_visible()
+        assert not page.locator(".contents").is_visible()
+
+
+def test_no_tile_is_alone_in_its_row(visit, reports):
+    for width in (390, 800, 1280):
+        for address in reports.values():
+            with visit(address, width=width) as page:
+                places = page.locator(".facts > div").evaluate_all("(all) => all.map((each) => each.offsetTop)")
+                widths = page.locator(".facts > div").evaluate_all("(all) => all.map((each) => each.offsetWidth)")
+                assert places.count(places[-1]) == places.count(places[0]) or widths[-1] > 1.8 * widths[0]
+
+
+def test_rows_keep_their_height_when_their_charts_are_drawn(visit, reports):
+    height = "[...document.querySelectorAll('[data-first] tbody tr')].map((row) => row.offsetHeight)"
+    with visit(reports["comparison"]) as page:
+        before = page.evaluate(height)
+        draw_all(page)
+        assert page.evaluate(height) == before
 
 
 def test_pointing_at_a_row_shows_it_as_text(visit, reports):

@@ -34,7 +34,27 @@ def test_each_change_has_a_row(dated):
     (change,) = dated.changes
     assert row[:4] == ["2024-03-01", 60, "sales", "level"]
     assert [cell.value for cell in row[4:6]] == [change["mean_before"], change["mean_after"]]
-    assert row[6:9] == [change[key] for key in ("deviation_before", "deviation_after", "score")]
+    assert [cell.value for cell in row[6:8]] == [change["deviation_before"], change["deviation_after"]]
+    assert row[8] == change["score"]
+
+
+def test_the_advice_on_tests_is_that_of_the_language():
+    result = detect_changes(steps()[:, None], random_state=0)
+    assert result._report().facts["Guarantee"] == "Not tested. Pass level=0.01 to test each change."
+    assert "--level 0.01" in result._report(command="fewratio changes x.csv").facts["Guarantee"]
+
+
+@pytest.mark.filterwarnings("ignore:No rows come between")
+def test_a_gap_in_the_dates_is_left_open_and_only_the_column_that_changed_is_coloured():
+    days = pd.date_range("2024-01-01", periods=180).delete(range(20, 60))
+    frame = pd.DataFrame({"day": days, "calm": np.sin(np.arange(140.0)), "sales": np.resize(steps(), 140)})
+    frame["sales"] = np.repeat([0.0, 9.0], 70) + frame["calm"] / 9
+    report = detect_changes(frame, time="day", random_state=0)._report()
+    charts = {chart.spec["title"]: chart for chart in blocks(report, Chart)}
+    assert charts["sales"].data["y"].count(None) == 1
+    own = {title: [row["own"] for row in chart.spec["layer"][-1]["data"]["values"]] for title, chart in charts.items()}
+    assert own["sales"] == [True]
+    assert own["calm"] == [False]
 
 
 def test_an_offset_hides_nothing():

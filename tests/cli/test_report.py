@@ -123,7 +123,7 @@ def test_groups_may_be_called_as_parts_of_the_report_are(tmp_path):
     result = CliRunner().invoke(app, ["compare", str(table), "--by", "split", "--report", str(report)])
     assert result.exit_code == 0
     assert "15 of split = Test" in report.read_text()
-    assert "p = " in report.read_text()
+    assert "p\u00a0=\u00a0" in report.read_text()
 
 
 def test_warnings_are_in_the_report(folder):

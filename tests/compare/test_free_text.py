@@ -77,7 +77,7 @@ def test_text_and_vectors_are_columns_like_others(result):
     columns = {each.column: each for each in result.columns}
     review, photo = columns["review"], columns["photo"]
     assert (review.kind, photo.kind) == ("free text", "vector")
-    assert (review.first, review.second) == ("full refund 5%", "full refund 62%")
+    assert (review.first, review.second) == ("full refund 5 %", "full refund 62 %")
     assert review.effect < -0.8
     assert photo.first.startswith("direction 1: ")
     assert photo.p_value == pytest.approx(0.01)

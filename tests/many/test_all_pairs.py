@@ -200,7 +200,7 @@ def test_neighbours_order_and_adjusted_p_values():
     assert adjusted[0, 1] == pytest.approx(6 / 4 / 201)
     assert "4 datasets" in repr(result)
     json.dumps(result.to_dict())
-    assert result.plot().spec["encoding"]["y"]["title"] == "numerator"
+    assert result.plot().spec["encoding"]["y"]["title"] == "this dataset"
 
 
 def test_too_few_permutations_are_told():

@@ -53,9 +53,9 @@ def test_the_most_anomalous_rows_are_shown_beside_their_nearest_normals(judged):
     table = tables(judged._report())["Row 60"]
     column, here, nearest, difference = table.rows[0]
     assert column == "<width>"
-    assert here == 8.0
+    assert here.value == 8.0
     neighbours = judged.explain(60).neighbours
-    assert nearest == pytest.approx(judged.detector._normals[neighbours, 1].mean())
+    assert nearest.value == pytest.approx(judged.detector._normals[neighbours, 1].mean())
     assert difference.text == f"{judged.explain(60).differences[0]:+.2g}"
     assert ", ".join(map(str, neighbours)) in table.note
 

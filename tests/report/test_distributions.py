@@ -35,6 +35,26 @@ def test_a_few_values_have_a_bin_each():
     assert found.edges is None
 
 
+def test_skewed_positive_numbers_are_on_a_logarithmic_axis():
+    rng = np.random.default_rng(0)
+    skewed, plain = np.exp(rng.normal(12, 1.5, (300, 1))), rng.normal(100, 1, (300, 1))
+    found = distribution(Column("population"), [skewed, skewed * 2])
+    assert max(found.shares[0]) < 0.3
+    x = found.chart(["A", "B"]).spec["encoding"]["x"]
+    assert (x["scale"]["type"], x["title"]) == ("log", "population (logarithmic)")
+    assert not distribution(Column("x"), [plain, plain]).is_logarithmic
+    assert not distribution(Column("x"), [-skewed, skewed]).is_logarithmic
+
+
+def test_few_rows_are_drawn_one_by_one():
+    rng = np.random.default_rng(0)
+    few, many = rng.normal(size=(12, 1)), rng.normal(size=(300, 1))
+    chart = distribution(Column("x"), [few, few + 1]).chart(["A", "B"])
+    assert chart.data["sample"] == ["A"] * 12 + ["B"] * 12
+    assert sorted(chart.data["value"][:12]) == pytest.approx(np.sort(few[:, 0]), rel=1e-4)
+    assert "edge" in distribution(Column("x"), [few, many]).chart(["A", "B"]).data
+
+
 def test_far_values_do_not_squeeze_the_others():
     values = np.append(np.random.default_rng(0).normal(size=1000), 1e6)[:, None]
     found = distribution(Column("x"), [values, values])

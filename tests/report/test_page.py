@@ -74,6 +74,7 @@ def test_nothing_is_loaded():
         for name, value in each.items()
         if name in ("src", "href")
     ]
+    # Without a contents list, which a report of few sections does not have.
     assert loads == ["data:,"]
 
 
@@ -93,11 +94,51 @@ def test_headings_follow_each_other():
 
 @pytest.mark.parametrize(
     ("cell", "text"),
-    [(1.23456, "1.235"), (7, "7"), (page.Number(0.5, "50%"), "50%"), (None, ""), (float("nan"), "nan")],
+    [
+        (1.23456, "1.23"),
+        (7, "7"),
+        (1234567, "1,234,567"),
+        (page.Number(0.5, "50 %"), "50\u00a0%"),
+        (None, ""),
+        (float("nan"), "nan"),
+    ],
 )
 def test_cells_are_written_for_people(cell, text):
     rendered = page.render(page.Report("t", "a", {}, [page.Section("s", [page.Table("c", ["x", "y"], [["r", cell]])])]))
     assert re.search(r"<td[^>]*>([^<]*)</td>", rendered)[1] == text
+
+
+def test_the_cells_of_a_column_have_the_same_decimals():
+    table = page.Table("c", ["x", "y"], [["a", 0.4], ["b", 0.4934]])
+    rendered = page.render(page.Report("t", "a", {}, [page.Section("s", [table])]))
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", rendered) == ["0.400", "0.493"]
+
+
+def test_lines_do_not_break_within_a_p_value_a_percentage_or_a_spread_but_code_is_kept():
+    blocks = [page.Text("p = 0.01 of 5 %, 1 ± 2"), page.Code("f(p = 0.01)")]
+    rendered = page.render(page.Report("t", "a", {}, [page.Section("s", blocks)]))
+    assert "<p>p\u00a0=\u00a00.01 of 5\u00a0%, 1\u00a0±\u00a02</p>" in rendered
+    assert "<code>f(p = 0.01)</code>" in rendered
+
+
+def test_a_long_table_shows_its_first_rows_and_a_folded_one_its_caption():
+    rows = [[f"row {i}", i] for i in range(12)]
+    table = page.Table("c", ["x", "y"], rows, n_first=10, colours={"y": "#009e73"}, minor=("y",))
+    folded = page.Table("more", ["x", "y"], rows, is_folded=True)
+    rendered = page.render(page.Report("t", "a", {}, [page.Section("s", [table, folded])]))
+    assert rendered.count('<tr class="rest">') == 2
+    assert "Show all 12 rows" in rendered
+    assert (
+        '<th scope="col" class="number minor"><span class="chip" style="background:#009e73"></span>y</th>' in rendered
+    )
+    assert "<summary>more</summary>" in rendered
+
+
+def test_a_report_of_several_sections_lists_them():
+    sections = [page.Section(f"part {i}", [page.Text("text")]) for i in range(3)]
+    rendered = page.render(page.Report("t", "a", {}, sections))
+    assert '<nav class="contents" aria-label="Contents">' in rendered
+    assert [each["href"] for tag, each in Elements(rendered).found if tag == "a"] == ["#part1", "#part2", "#part3"]
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def different():
 def test_the_answer_names_what_differs(different):
     report = different._report()
     assert " Without size, no difference was found (p = " in different.verdict
-    assert report.answer == f"{different.verdict} size alone separates 96 % of the rows. Strongest: size."
+    assert report.answer == f"{different.verdict} The column size alone separates 96 % of the rows. Strongest: size."
     assert report.facts["Rows"].startswith("40 of A, ")
     assert "of at most 0.5" in report.facts["Divergence"]
 
@@ -53,6 +53,42 @@ def test_the_answer_says_that_nothing_was_found():
         r"have been found in four of five cases\.",
         report.answer,
     )
+    # What would have been found is no headline.
+    assert re.fullmatch(r"No difference was found \(p = 0\.\d+\)\.", report.headline)
+
+
+def test_the_overview_counts_rows_columns_gaps_and_copies():
+    A = pd.DataFrame({"x": [1.0, 1, 2, None, 5], "y": ["1", "1", "2", "3", "b"], "only": range(5)})
+    B = pd.DataFrame({"x": [1.0, 3, 2, 4, 6, 7], "y": [1, 1, 2, 3, 4, 5]})
+    result = compared(A, B, 19, drop="only", categorical="y", common=True)
+    overview = result._report().sections[0]
+    assert overview.title == "Overview"
+    assert "of 2 columns" in overview.blocks[0].text
+    assert [row for row in overview.blocks[1].rows if row[0] != "columns of another type"] == [
+        ["rows", "5", "6"],
+        ["columns", "3", "2"],
+        ["columns only in this table", "only", "none"],
+        ["missing cells", "1 (10 %)", "0"],
+        ["duplicate rows", "1", "0"],
+    ]
+
+
+def test_the_columns_used_as_they_are_have_one_row(different):
+    rows = tables(compared(normal(9, 3), normal(9, 3, 1), 9)._report())
+    assert "All columns" not in rows
+    frames = [pd.DataFrame(normal(20, 3, seed, seed), columns=list("abc")).assign(d="u") for seed in (0, 1)]
+    treatment = tables(compared(*frames, 9)._report())["All columns"]
+    assert [row[2] for row in treatment.rows][-1] == "as they are"
+
+
+def test_a_relation_of_two_columns_of_zeros_and_ones_does_not_hide_its_rows():
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, (200, 2)).astype(float)
+    second = np.repeat(rng.integers(0, 2, (200, 1)), 2, axis=1).astype(float)
+    result = compared(pd.DataFrame(first, columns=list("ab")), pd.DataFrame(second, columns=list("ab")))
+    chart = next(each for group in blocks(result._report(), page.Charts) for each in group.charts if "x" in each.data)
+    assert len(set(zip(chart.data["x"], chart.data["y"], strict=True))) > 100
+    assert "(dots shifted)" in chart.spec["encoding"]["x"]["title"]
 
 
 @pytest.mark.filterwarnings("ignore:With 3 rows")
@@ -78,7 +114,7 @@ def test_columns_that_tell_the_tables_apart_are_in_the_answer():
     report = compared(mixed(40, 0, lot="a"), mixed(50, 1, 3.0, lot="b"))._report()
     assert report.answer.startswith("The tables differ very strongly (divergence 0.")
     assert "; p = 0.01). Without lot and size, no difference was found (p = " in report.answer
-    assert ". lot alone separates all rows, size alone " in report.answer
+    assert ". The column lot separates the tables on its own. The column size alone separates " in report.answer
     treatment = tables(report)["All columns"]
     assert next(row for row in treatment.rows if row[0] == "lot")[2] == (
         "2 columns of 0 and 1: a, b; lot alone separates all rows: a in A, b in B"
@@ -94,7 +130,7 @@ def test_without_a_test_there_is_none():
 def test_each_column_has_a_row_and_a_small_chart(different):
     table = tables(different._report())["Columns, the strongest first"]
     assert [row[0] for row in table.rows] == [each.column for each in different.columns]
-    assert all(isinstance(row[1], Chart) for row in table.rows)
+    assert all(isinstance(row[table.headings.index("distributions")], Chart) for row in table.rows)
     assert table.is_searchable
 
 
@@ -242,7 +278,7 @@ def test_ratios_that_come_in_pieces_are_reported_as_those_of_one_table():
     ]
     assert told[0] == told[1]
     assert "The rows with the smallest ratio" in told[0]
-    assert "50% of the 3000 rows" in told[0]
+    assert "50\u00a0% of the 3000 rows" in told[0]
 
 
 def test_notebooks_show_the_beginning_without_scripts(different):
@@ -271,3 +307,11 @@ def test_a_report_is_not_written_under_the_name_of_a_picture(tmp_path):
     with pytest.raises(ParameterError, match=r"ends in \.html; pictures come from plot"):
         result.to_html(tmp_path / "x.png")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_headline_does_not_change_the_name_of_a_column():
+    rng = np.random.default_rng(0)
+    train, target = (pd.DataFrame({"order_size": rng.normal(at, 1, 40), "y": rng.normal(0, 1, 40)}) for at in (0, 20))
+    result = importance_weights(train, target, random_state=0)
+    assert result._report().answer.startswith("order_size alone separates")

@@ -20,7 +20,9 @@ _Y: dict[str, Any] = {
 }
 
 
-def series_chart(data: Data, changes: Sequence[Any], title: str, description: str, *, is_time: bool) -> Chart:
+def series_chart(
+    data: Data, changes: Sequence[Any], are_own: Sequence[bool], title: str, description: str, *, is_time: bool
+) -> Chart:
     """Draw a column of a series, the level of each segment, and the changes.
 
     Parameters
@@ -29,6 +31,8 @@ def series_chart(data: Data, changes: Sequence[Any], title: str, description: st
         Columns x, y, level and segment; low and high too if y is a mean of many rows.
     changes : sequence
         Where on the x axis the changes are.
+    are_own : sequence of bool
+        Whether this column is the one that changed most at each change; the others are not coloured.
     title : str
         What the column is called.
     description : str
@@ -43,7 +47,7 @@ def series_chart(data: Data, changes: Sequence[Any], title: str, description: st
     ]
     if "low" in data:
         lines.insert(0, layer("area", {"y": number("low", **_Y), "y2": {"field": "high"}}, color=FIRST, opacity=0.25))
-    return Chart(_spec(150, title, lines, changes, data["x"], is_time), data, description)
+    return Chart(_spec(150, title, lines, changes, are_own, data["x"], is_time), data, description)
 
 
 def change_scores(
@@ -79,18 +83,29 @@ def change_scores(
             layer("rule", place, [{}], strokeDash=[2, 2]),
             layer("text", place, [{}], align="left", x=4, dy=-7, text="threshold"),
         ]
-    return Chart(_spec(130, "score", lines, changes, ends, is_time), data, description)
+    return Chart(_spec(130, "score", lines, changes, [True] * len(changes), ends, is_time), data, description)
 
 
 def _spec(
-    height: int, title: str, lines: list[Any], changes: Sequence[Any], ends: Sequence[Any], is_time: bool
+    height: int,
+    title: str,
+    lines: list[Any],
+    changes: Sequence[Any],
+    are_own: Sequence[bool],
+    ends: Sequence[Any],
+    is_time: bool,
 ) -> dict[str, Any]:
     """Return a specification of lines over a common x axis, with the changes as dashed rules."""
     scale: dict[str, Any] = {"domain": [ends[0], ends[-1]], "nice": False}
     x = number("x", "row", scale=scale)
     if is_time:
         # Dates are in UTC, whatever the zone of the reader.
-        axis = {"labelExpr": _DATES, "labelOverlap": True}
+        axis = {"labelExpr": _DATES, "labelOverlap": True, "labelSeparation": 8}
+        # A label for each 90 pixels: on a phone they would touch each other.
+        axis["tickCount"] = {"expr": "max(2, min(8, floor(width / 90)))"}
         x = {"field": "x", "type": "temporal", "title": None, "scale": {**scale, "type": "utc"}, "axis": axis}
-    rules = layer("rule", {}, [{"x": change} for change in changes], color=OUTLIER, strokeDash=[6, 3], size=1.5)
+    of_own: dict[str, Any] = {"color": {"condition": {"test": "datum.own", "value": OUTLIER}, "value": CURRENT}}
+    of_own["opacity"] = {"condition": {"test": "datum.own", "value": 1}, "value": 0.35}
+    moments = [{"x": change, "own": own} for change, own in zip(changes, are_own, strict=True)]
+    rules = layer("rule", of_own, moments, strokeDash=[6, 3], size=1.5)
     return chart_spec(height, title=title, encoding={"x": x}, layer=[*lines, rules])

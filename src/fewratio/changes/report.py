@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fewratio.changes.chart import change_scores, series_chart
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import shorten, write_apart, write_count
+from fewratio.core.wording import shorten, write_alike, write_apart, write_count, write_number
 from fewratio.report import page
 from fewratio.report.distributions import round_values
 
@@ -16,6 +16,10 @@ from fewratio.report.distributions import round_values
 _NAMED, _MOST_COLUMNS, _MOST_DRAWN = 3, 8, 4
 # The most rows to draw one by one, and the stretches whose lowest, mean and highest value are drawn instead.
 _MOST_ROWS, _STRETCHES = 1500, 700
+# A line through fewer scores shows nothing that the table does not.
+_FEWEST_SCORES = 5
+# Times the usual distance of two rows from which on a gap is left open.
+_GAP = 3
 # Rows checked for a time zone: it may equal UTC in winter.
 _LOOKED_AT = 50
 
@@ -35,11 +39,13 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     changes = result.changes
     if result.times is not None:
         rows += f", {' to '.join(_write_when(result, np.array([0, len(result.scores) - 1])))}"
-    facts = {"Rows": rows, "Changes": str(len(changes)), "Method": result.method}
+    facts = {"Rows": rows, "Method": result.method}
     if result.is_test:
-        facts["Threshold"] = f"{result.threshold:.3g}: what the score of a change must exceed"
+        facts["Threshold"] = f"{write_number(result.threshold, 3)}: what the score of a change must exceed"
     else:
-        facts["Guarantee"] = "Not tested. Choose a `level` (`--level`) to test each change."
+        facts["Guarantee"] = (
+            f"Not tested. Pass {'level=0.01' if command is None else '--level 0.01'} to test each change."
+        )
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     if result.notes:
@@ -134,7 +140,7 @@ def column_title(name: str) -> str:
 def write_moments(moments: NDArray[Any]) -> list[str]:
     """Write dates to the day, minute or second, as needed, and numbers briefly."""
     if moments.dtype.kind != "M":
-        return [f"{moment:.6g}" for moment in moments.tolist()]
+        return [write_number(moment, 6) if isinstance(moment, float) else str(moment) for moment in moments.tolist()]
     unit = next((unit for unit in "Dm" if (moments.astype(f"datetime64[{unit}]") == moments).all()), "s")
     return [str(moment).replace("T", " ") for moment in moments.astype(f"datetime64[{unit}]")]
 
@@ -159,6 +165,7 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
     x[-1] = _make_plain(_read_clock(result, np.array([n - 1])))[0]
     labels = result.ranked_columns[:n_columns]
     mean, low, high, level = _describe_stretches(result, starts, [result.feature_names.index(each) for each in labels])
+    gaps = _find_gaps(result, starts)
     charts = []
     for place, label in enumerate(labels):
         data = {
@@ -169,20 +176,39 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
         }
         if is_thinned:
             data |= {"low": round_values(low[:, place]), "high": round_values(high[:, place])}
+        data = _open_gaps(data, gaps)
         title = column_title(label)
+        are_own = [str(change["column"]) == str(label) for change in result.changes]
         span = f"from {low[:, place].min():.3g} to {high[:, place].max():.3g}"
         description = f"{title}: {n} values {span}, {write_count(len(points), 'change')}."
-        charts.append(series_chart(data, at, shorten(title, 80), description, is_time=is_time))
+        charts.append(series_chart(data, at, are_own, shorten(title, 80), description, is_time=is_time))
     there = np.flatnonzero(~np.isnan(scores))
     if len(there) > _MOST_ROWS:
         # The highest score of each stretch.
         parts = np.array_split(there, _STRETCHES)
         there = np.array([part[scores[part].argmax()] for part in parts])
-    if len(there):
+    if len(there) >= _FEWEST_SCORES:
         data = {"x": _make_plain(_read_clock(result, there)), "y": round_values(scores[there])}
         description = f"Scores, highest {np.nanmax(scores):.3g}."
         charts.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
     return charts
+
+
+def _find_gaps(result: Any, starts: NDArray[Any]) -> list[int]:
+    """Return which of the drawn rows come after a gap in the times."""
+    if result.times is None or len(starts) < _GAP:
+        return []
+    steps = np.diff(result.times[starts].astype(np.float64))
+    return (np.flatnonzero(steps > _GAP * np.median(steps)) + 1).tolist()
+
+
+def _open_gaps(data: dict[str, list[Any]], gaps: list[int]) -> dict[str, list[Any]]:
+    """Add a row without values before each gap, at which lines end."""
+    opened = {key: list(values) for key, values in data.items()}
+    for place in reversed(gaps):
+        for key, values in opened.items():
+            values.insert(place, values[place - 1] if key in ("x", "segment") else None)
+    return opened
 
 
 def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) -> tuple[Floats, ...]:
@@ -201,7 +227,8 @@ def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) ->
 
 def _series(result: Any) -> list[page.Block]:
     n, rest = len(result.scores), len(result.feature_names) - _MOST_COLUMNS
-    about = "Thin: the values; thick: the level of each segment, with season and trend; dashed: changes."
+    about = "Thin: the values; thick: the level of each segment, with season and trend; dashed: changes, "
+    about += "in colour in the column that changed most."
     about += f" Of {n} values, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * (n > _MOST_ROWS)
     about += f" {rest} more columns, which changed least, are left out here." * (rest > 0)
     score = (
@@ -209,7 +236,8 @@ def _series(result: Any) -> list[page.Block]:
         if result.is_test
         else "what a change adds to twice the log likelihood"
     )
-    return [page.Text(f"{about} Score: {score}."), *_charts(result, _MOST_COLUMNS)]
+    is_scored = int(np.count_nonzero(~np.isnan(result.scores))) >= _FEWEST_SCORES
+    return [page.Text(f"{about}{f' Score: {score}.' * is_scored}"), *_charts(result, _MOST_COLUMNS)]
 
 
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
@@ -233,7 +261,8 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
             change["column"],
             change["kind"],
             *map(page.Number, means := (change["mean_before"], change["mean_after"]), write_apart(*means)),
-            *(float(change[key]) for key in ("deviation_before", "deviation_after", "score")),
+            *map(page.Number, spreads := (change["deviation_before"], change["deviation_after"]), write_alike(spreads)),
+            float(change["score"]),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]
         for text, change in zip(when, changes, strict=True)

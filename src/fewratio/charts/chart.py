@@ -45,6 +45,8 @@ _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _LEGEND_LETTERS = 45
 # As `fewratio.core.wording.shorten` does it.
 SHORTENED = "length(datum.label) > 24 ? slice(datum.label, 0, 11) + '…' + slice(datum.label, -11) : datum.label"
+# Percentages as in texts, with a blank.
+PERCENT = {"format": "%", "labelExpr": "replace(datum.label, '%', ' %')"}
 PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
 
 
@@ -62,12 +64,15 @@ class Chart:
         What the chart shows, for those who cannot see it.
     caption : str
         Text below the chart.
+    max_width : int
+        The most pixels to draw it on; 0 for as wide as its element.
     """
 
     spec: dict[str, Any]
     data: Data
     description: str
     caption: str = ""
+    max_width: int = 0
 
     @property
     def height(self) -> int:
@@ -192,6 +197,13 @@ def chart_spec(height: int, **content: Any) -> dict[str, Any]:
 def number(field: str, title: str | Sequence[str] | None = None, **more: Any) -> dict[str, Any]:
     """Encode a field of numbers."""
     return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def logarithmic(field: str, title: str, **more: Any) -> dict[str, Any]:
+    """Encode a field of positive numbers on a logarithmic axis, which its title names."""
+    # 20k, 3M and 1bn; lines at each power and between would fill the chart.
+    axis = {"format": "~s", "labelExpr": "replace(datum.label, 'G', 'bn')", "tickCount": 5, "grid": False}
+    return number(field, f"{title} (logarithmic)", scale={"type": "log", "nice": False, **more}, axis=axis)
 
 
 def name(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:

@@ -3,11 +3,25 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fewratio.charts.chart import SHORTENED, Chart, chart_spec, encode_samples, layer, long_form, name, number
-from fewratio.charts.style import BLUE, FIRST, GRID, MUTED, OUTLIER, PINK, SECOND
+from fewratio.charts.chart import (
+    PERCENT,
+    SHORTENED,
+    Chart,
+    chart_spec,
+    encode_samples,
+    layer,
+    logarithmic,
+    long_form,
+    name,
+    number,
+)
+from fewratio.charts.style import BLUE, FIRST, MUTED, OUTLIER, PINK, SECOND
 
 _COLOURS = (FIRST, SECOND, MUTED, OUTLIER, BLUE, PINK)
 # Lines must be distinguishable without colour.
+_SHAPES = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
+# Multiples of the golden ratio, without their whole part, spread evenly.
+_GOLDEN = 0.618
 _DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4], [4, 1]]
 
 
@@ -93,17 +107,16 @@ def step_lines(
     title: str,
     description: str,
     is_time: bool = False,
+    is_logarithmic: bool = False,
 ) -> Chart:
     """Draw histograms of several samples on common bins, each as a line of steps; dates are ISO texts."""
     names = list(shares)
-    x = number("edge", title, scale={"zero": False, "nice": False})
-    # Days are in UTC, whatever the zone of the reader.
-    x |= {"type": "temporal", "scale": {"type": "utc"}} if is_time else {}
+    x = _axis("edge", title, is_time, is_logarithmic)
     strokes = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300}
     legend = strokes if len(names) > 1 else None
     encoding = {
         "x": x,
-        "y": number("value", "share of rows", axis={"format": "%", "tickCount": 4, "grid": False}, stack=None),
+        "y": number("value", "share of rows", axis=PERCENT | {"tickCount": 4, "grid": False}, stack=None),
         "color": encode_samples(names, _COLOURS, legend),
         "strokeDash": encode_samples(names, _DASHES, legend),
     }
@@ -114,13 +127,49 @@ def step_lines(
     return Chart(chart_spec(200 + 15 * max(0, len(names) - 2), mark=mark, encoding=encoding), data, description)
 
 
+def _axis(field: str, title: str, is_time: bool, is_logarithmic: bool) -> dict[str, Any]:
+    """Encode values along a linear or logarithmic axis of numbers, or along one of dates."""
+    if is_logarithmic:
+        return logarithmic(field, title)
+    x = number(field, title, scale={"zero": False, "nice": False})
+    # Days are in UTC, whatever the zone of the reader.
+    return x | ({"type": "temporal", "scale": {"type": "utc"}} if is_time else {})
+
+
+def dot_strips(
+    values: Mapping[str, Sequence[Any]],
+    title: str,
+    description: str,
+    is_time: bool = False,
+    is_logarithmic: bool = False,
+) -> Chart:
+    """Draw each value of few rows as a dot, one strip per sample; dates are ISO texts."""
+    names = list(values)
+    x = _axis("value", title, is_time, is_logarithmic)
+    # Nearby dots are moved up and down by a fixed pattern, so that each can be seen.
+    jitter = {"calculate": f"(datum.number * {_GOLDEN}) % 1", "as": "jitter"}
+    encoding = {
+        # Dots at the ends do not touch the names.
+        "x": x | {"scale": x["scale"] | {"padding": 12}},
+        "y": name("sample", sort=names, axis={"labelExpr": SHORTENED, "domain": False, "ticks": False}),
+        "yOffset": {"field": "jitter", "type": "quantitative", "scale": {"domain": [-0.5, 1.5]}},
+        "color": encode_samples(names, _COLOURS, None),
+        "shape": encode_samples(names, _SHAPES, None),
+    }
+    mark = {"type": "point", "filled": True, "size": 45, "opacity": 0.75}
+    data = long_form(values)
+    data["number"] = list(range(len(data["value"])))
+    spec = chart_spec(70 + 42 * len(names), transform=[jitter], mark=mark, encoding=encoding)
+    return Chart(spec, data, description)
+
+
 def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], title: str, description: str) -> Chart:
     """Draw the shares of categories in several samples, side by side."""
     names = list(shares)
     encoding = {
         "y": name("category", sort=None, scale={"paddingInner": 0.2}),
         "yOffset": {"field": "sample", "sort": names},
-        "x": number("value", f"{title}: share of rows", axis={"format": "%", "tickCount": 5}),
+        "x": number("value", f"{title}: share of rows", axis=PERCENT | {"tickCount": 5}),
         "color": encode_samples(names, _COLOURS),
         "tooltip": [name("category", "category"), name("sample", "sample"), number("value", "share", format=".1%")],
     }
@@ -143,7 +192,9 @@ def signed_bars(
     encoding = {
         "y": name("label", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
         "x": number("value", title, scale=scale),
-        "color": encode_samples(("above", "below", "neither"), (FIRST, SECOND, GRID), None),
+        "color": encode_samples(("above", "below", "neither"), (FIRST, SECOND, MUTED), None),
+        # Pale on a light page, dark on a dark one: never louder than what is clear.
+        "fillOpacity": {"condition": {"test": "datum.sample === 'neither'", "value": 0.25}, "value": 1},
         "tooltip": [name("label", "column"), number("value", "value", format="+.2f")],
     }
     layers = [

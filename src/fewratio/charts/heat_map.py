@@ -68,8 +68,15 @@ def heat_map(
         layers.append(layer("text", {"text": text, "color": ink}, fontSize=10, opacity=room))
     # Few rows are higher, and names of columns, which are turned, need room below.
     below = 90 + min(170, 7 * max(map(len, names[1])))
-    height = min(640, max(22 * n_rows, 120) + below) if n_rows <= _N_NAMES else 560
-    return Chart(chart_spec(height, transform=lookups, encoding=encoding, layer=layers), data, description)
+    # A map of pairs is about square, with room for the numbers of a few.
+    is_square = list(names[0]) == list(names[1])
+    cell = _NUMBER_WIDTH + 4 if is_square and n_rows <= _N_NUMBERS else 22
+    height = min(640, max(cell * n_rows, 120) + below) if n_rows <= _N_NAMES else 560
+    spec = chart_spec(height, transform=lookups, encoding=encoding, layer=layers)
+    # The map without the names, and with those beside it.
+    beside = 40 + (min(170, 7 * max(map(len, names[0]))) if n_rows <= _N_NAMES else 0)
+    inside = height - (below if n_rows <= _N_NAMES else 90)
+    return Chart(spec, data, description, max_width=(inside + beside) * is_square)
 
 
 def _number(key: str, field: str, texts: Sequence[str]) -> list[dict[str, Any]]:

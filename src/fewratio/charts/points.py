@@ -10,6 +10,7 @@ from fewratio.charts.chart import (
     chart_spec,
     encode_samples,
     layer,
+    logarithmic,
     long_form,
     name,
     number,
@@ -84,10 +85,14 @@ def map_chart(
     return Chart(chart_spec(440, mark=mark, encoding=encoding, **parameters), points, description)
 
 
-def small_scatter(points: Data, axes: tuple[str, str], domains: Data, colour: str, text: str) -> Chart:
+def small_scatter(
+    points: Data, axes: tuple[str, str], domains: Data, colour: str, text: str, are_logarithmic: Mapping[str, bool]
+) -> Chart:
     """Draw points on given domains of both axes, with a text that is title and description."""
     encoding = {
-        each: number(
+        each: logarithmic(each, title, domain=list(domains[each]))
+        if are_logarithmic[each]
+        else number(
             each, title, scale={"domain": list(domains[each]), "zero": False, "nice": True}, axis={"tickCount": 4}
         )
         for each, title in zip("xy", axes, strict=True)

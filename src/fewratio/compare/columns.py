@@ -177,7 +177,7 @@ def describe_columns(
     for place, each in enumerate(found):
         if each.column in strongest:
             word = strongest[each.column]
-            shares = [f"{word.text} {share:.0%}" for share in (word.first, word.second)]
+            shares = [f"{word.text} {write_share(share)}" for share in (word.first, word.second)]
             effect = float(shares_apart(np.array(word.first), np.array(word.second)))
             found[place] = each._replace(first=shares[0], second=shares[1], effect=effect)
         elif each.column in order and each.kind == CATEGORY:
@@ -224,7 +224,7 @@ def _describe_levels(levels: Levels, n_first: int, described: ColumnDifference) 
     best = int(scores.argmax())
     # The largest of many normal variables.
     if scores[best] > np.sqrt(2 * np.log(2 * n_levels)):
-        words = [f"{levels.texts[best]} {each[best]:.0%}" for each in (first, second)]
+        words = [f"{levels.texts[best]} {write_share(each[best])}" for each in (first, second)]
         return {"first": words[0], "second": words[1], "effect": float(shares_apart(first, second)[best])}
     if not described.first.startswith(_OTHER):
         return {}
@@ -269,7 +269,9 @@ def describe_column(column: Column, sides: Sequence[Floats]) -> Described:
         if column.pools_others and shares[:, -1].max() > _MOST:
             largest = shares.shape[1] - 1
         _, what = column.features[largest]
-        return Described([f"{what} {share:.0%}" for share in shares[:, largest]], effects[:, largest].tolist(), gaps)
+        return Described(
+            [f"{what} {write_share(share)}" for share in shares[:, largest]], effects[:, largest].tolist(), gaps
+        )
     values = [column.decode(side) for side in sides]
     known = [place for place, side in enumerate(values) if len(side)]
     if len(known) < 2:
@@ -283,7 +285,11 @@ def describe_column(column: Column, sides: Sequence[Floats]) -> Described:
         direction = int(np.argmax([np.abs(_measure_effects(each)).max() for each in by_direction]))
         kept, label = by_direction[direction], f"direction {direction + 1}: "
     means, deviations = [float(side.mean()) for side in kept], [float(side.std()) for side in kept]
-    words = [f"True {mean:.0%}" for mean in means] if column.kind == BOOLEAN else column.write_means(means, deviations)
+    words = (
+        [f"True {write_share(mean)}" for mean in means]
+        if column.kind == BOOLEAN
+        else column.write_means(means, deviations)
+    )
     words = [f"{label}{text}" for text in words]
 
     def fill(found: Sequence[Any], nothing: Any) -> list[Any]:

@@ -9,13 +9,15 @@ from fewratio.charts.heat_map import heat_map
 from fewratio.compare.verdict import write_divergence
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
-from fewratio.core.wording import write_count, write_limit
+from fewratio.core.wording import write_count, write_limit, write_share
 from fewratio.report import page
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column, counts_around
 
 # Most columns in the table, how many of them to draw, and most groups in one drawing.
 _MOST_COLUMNS, _DRAWN, _MOST_DRAWN_GROUPS = 600, 4, 6
+# The table of pairs says as much as a map of fewer groups; and columns shown until the reader asks for all.
+_FEWEST_MAPPED, _FIRST = 5, 10
 
 
 def report_groups(result: Any, command: str | None) -> page.Report:
@@ -27,27 +29,36 @@ def report_groups(result: Any, command: str | None) -> page.Report:
     command : str or None
         The command that makes the report; by default a call in Python.
     """
+    names = _short_names(result)
     facts = {
-        "Rows": ", ".join(f"{group.n_rows} of {group.name}" for group in result.groups),
+        "Rows": ", ".join(f"{group.n_rows} of {names[group.name]}" for group in result.groups),
         "Pairs": result.count_pairs(),
     }
     if result.p_value is not None:
         facts["Test"] = f"p = {result.p_value:.3g}, from {result.n_permutations} permutations of all rows"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
+    # The title names the column.
+    answer = result.verdict.replace(f"{result.by} = ", "")
     making = page.describe_making(result.settings, command, "compare_datasets", ("A",))
     return page.Report(
         f"{write_count(len(result.groups), 'group')} by {result.by}",
-        result.verdict,
+        answer,
         facts,
         [
             page.Section("Groups", _groups(result)),
             page.Section("Pairs", _pairs(result)),
             page.Section("Columns", _columns(result)),
-            page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
+            page.Section("What was done to the columns", column_treatment(result.samples, list(names.values()))),
             page.Section("How this was made", making),
         ],
+        headline=page.first_sentence(answer),
     )
+
+
+def _short_names(result: Any) -> dict[str, str]:
+    """Return the name of each group without the column that divides the rows, which the title names."""
+    return {name: name.removeprefix(f"{result.by} = ") for name in result.names}
 
 
 def draw_groups(result: Any) -> Picture:
@@ -60,9 +71,9 @@ def draw_groups(result: Any) -> Picture:
 
 
 def _groups(result: Any) -> list[page.Block]:
-    is_tested = result.p_value is not None
+    is_tested, names = result.p_value is not None, _short_names(result)
     table = [
-        [group.name, group.n_rows, _divergence(group), _least(group), *([_p_value(group.p_value)] * is_tested)]
+        [names[group.name], group.n_rows, _divergence(group), _least(group), *([_p_value(group.p_value)] * is_tested)]
         for group in result.groups
     ]
     note = (
@@ -70,7 +81,7 @@ def _groups(result: Any) -> list[page.Block]:
     )
     note += "lower limit of the true one."
     note += " p: adjusted for all groups." * is_tested
-    headings = ["group", "rows", "divergence from the rest", "at least", *(["p"] * is_tested)]
+    headings = [str(result.by), "rows", "divergence from the rest", "at least", *(["p"] * is_tested)]
     blocks: list[page.Block] = [page.Table("Each group against the rest", headings, table, False, note)]
     if is_tested:
         about = (
@@ -89,15 +100,16 @@ def _test(result: Any) -> Chart:
 
 
 def _pairs(result: Any) -> list[page.Block]:
-    is_tested = result.p_value is not None
+    is_tested, names = result.p_value is not None, _short_names(result)
     table = []
     for pair in result.pairs:
         p_value = _p_value(pair.adjusted_p_value)
         test = p_value._replace(text="too few rows") if pair.has_few_rows else p_value
-        table.append([pair.first, pair.second, _divergence(pair), *([test] * is_tested)])
+        table.append([names[pair.first], names[pair.second], _divergence(pair), *([test] * is_tested)])
     headings = ["first", "second", "divergence", *(["p"] * is_tested)]
     note = "p: from permutations of the rows of the two groups, adjusted for all pairs (Holm)." * is_tested
-    return [_heat_map(result), page.Table("All pairs, the clearest first", headings, table, len(table) > 20, note)]
+    found = page.Table("All pairs, the clearest first", headings, table, len(table) > 20, note)
+    return [_heat_map(result), found] if len(result.groups) >= _FEWEST_MAPPED else [found]
 
 
 def _heat_map(result: Any) -> Chart:
@@ -110,22 +122,25 @@ def _heat_map(result: Any) -> Chart:
             cells["divergence"].append(0.0 if pair is None else round(pair.divergence or 0.0, 4))
             if result.p_value is not None:
                 cells.setdefault("adjusted p", []).append(1.0 if pair is None else round(pair.adjusted_p_value, 4))
+    short = list(_short_names(result).values())
     return heat_map(
-        (names, names), cells, ("", "", "divergence"), f"Heat map of the divergences of {len(names)} groups."
+        (short, short), cells, ("", "", "divergence"), f"Heat map of the divergences of {len(names)} groups."
     )
 
 
 def _columns(result: Any) -> list[page.Block]:
-    is_tested = result.p_value is not None
+    is_tested, names = result.p_value is not None, _short_names(result)
     has_gaps = any(any(each.missing) for each in result.columns)
     test, gaps = ["p"] * is_tested, ["missing"] * has_gaps
-    headings = ["column", *test, "most different", "effect", *result.names, *gaps, "kind"]
+    headings = ["column", *test, "most different", "effect", *names.values(), *gaps, "kind"]
     table = []
     for each in result.columns[:_MOST_COLUMNS]:
-        missing = " / ".join(f"{share:.0%}" for share in each.missing) if any(each.missing) else ""
+        missing = " / ".join(write_share(share) for share in each.missing) if any(each.missing) else ""
         effect = page.Number(each.effect, write_effect(each.effect))
         found = [_p_value(each.p_value)] * is_tested
-        table.append([str(each.column), *found, each.group, effect, *each.values, *([missing] * has_gaps), each.kind])
+        table.append(
+            [str(each.column), *found, names[each.group], effect, *each.values, *([missing] * has_gaps), each.kind]
+        )
     left = len(result.columns) - len(table)
     note = (
         "Means with standard deviations, or the share of the category that differs most. Most different: the group "
@@ -134,7 +149,18 @@ def _columns(result: Any) -> list[page.Block]:
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
     )
     drawn = page.Charts(_distributions(result))
-    return [page.Table("Columns, those that differ most clearly first", headings, table, True, note), drawn]
+    return [
+        page.Table(
+            "Columns, those that differ most clearly first",
+            headings,
+            table,
+            True,
+            note,
+            n_first=_FIRST,
+            minor=("kind",),
+        ),
+        drawn,
+    ]
 
 
 def _distributions(result: Any) -> list[Chart]:
@@ -144,7 +170,7 @@ def _distributions(result: Any) -> list[Chart]:
     columns = {each.column: result.samples.columns[each.column] for each in result.columns[:_DRAWN]}
     samples = [result.samples.tables[place].numbers for place in places]
     found: dict[Any, Distribution] = by_column(columns, samples)
-    return [each.chart([result.names[place] for place in places]) for each in found.values()]
+    return [each.chart([_short_names(result)[result.names[place]] for place in places]) for each in found.values()]
 
 
 def _divergence(found: Any) -> page.Number:

@@ -17,20 +17,31 @@ from fewratio.compare.regions import explain_regions
 from fewratio.compare.verdict import write_headline, write_source
 from fewratio.core.draws import draw_rows
 from fewratio.core.effects import write_effect
+from fewratio.core.wording import (
+    join_names,
+    start_sentence,
+    write_alike,
+    write_count,
+    write_fixed,
+    write_list,
+    write_number,
+    write_share,
+)
 from fewratio.core.wording import shorten as cut
-from fewratio.core.wording import write_count, write_list, write_share
-from fewratio.data.column_kinds import NUMBER
+from fewratio.data.column_kinds import MISSING, NUMBER
 from fewratio.data.columns import NOT_IN_ALL
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
-from fewratio.report.distributions import Distribution, by_column, counts_around, round_values, shares_chart
+from fewratio.report.distributions import Distribution, by_column, counts_around, is_skewed, round_values, shares_chart
 from fewratio.testing import LEVEL
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
-# Most points of a small chart.
-_POINTS = 300
+# Most points of a small chart; columns of so few values have their points shifted, by this share of a step.
+_POINTS, _FEW_LEVELS, _SHIFT = 300, 5, 0.25
 # Most rows in the table of columns, and how many of them to draw.
 _MOST_COLUMNS, _DRAWN = 600, 10
+# Rows of that table until the reader asks for all; these open a larger chart, which takes room in the file.
+_FIRST = 10
 
 
 def report_comparison(result: Any, command: str | None) -> page.Report:
@@ -53,17 +64,59 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
         _answer(result),
         _facts(result),
         [
+            page.Section("Overview", _overview(result)),
             page.Section("How far apart", _how_far(result)),
             page.Section("Columns", _columns(result, shown, distributions)),
             *([page.Section("Words", [_words(result)])] if result.words else []),
-            *([page.Section("Relations", _relations(result))] if result.relations else []),
+            *([page.Section("Relations", _relations(result, command))] if result.relations else []),
             *([page.Section("Regions", _regions(result))] if result.regions else []),
             page.Section("Rows", _rows(result.for_typical_rows, result.set_aside)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
-        headline=write_headline(result),
+        # What would have been found is said below.
+        headline=page.first_sentence(write_headline(result)),
     )
+
+
+def _overview(result: Any) -> list[page.Block]:
+    """Show how large the tables are, which columns they share, and what is missing or occurs twice."""
+    samples, names = result.samples, result.names
+    rows_of = {"rows": [write_fixed(table.n_rows, 0) for table in samples.tables]}
+    # Tables that were given encoded, or that are read from files piece by piece, are not read again.
+    raws = samples._raws
+    if raws and all(raw.is_held for raw in raws):
+        labels = [[str(label) for label in raw.labels] for raw in raws]
+        rows_of["columns"] = [write_fixed(len(each), 0) for each in labels]
+        only = [[label for label in own if label not in set(other)] for own, other in (labels, labels[::-1])]
+        kinds = [{label: raw.values(label).as_read().kind for label in raw.labels if raw.is_named} for raw in raws]
+        changed = [label for label, kind in kinds[0].items() if len({kind, kinds[1].get(label, kind)} - {MISSING}) > 1]
+        if any(only):
+            rows_of["columns only in this table"] = [write_list(map(cut, each)) or "none" for each in only]
+        if changed:
+            rows_of["columns of another type"] = [
+                write_list(f"{cut(label)} ({kind[label]})" for label in changed) for kind in kinds
+            ]
+    if all(isinstance(table.numbers, np.ndarray) for table in samples.tables):
+        gaps = [place.stop - 1 for column, place in samples.columns.values() if column.marks_missing]
+        n_cells = len(samples.columns)
+        missing = [int(table.numbers[:, gaps].sum()) for table in samples.tables]
+        rows_of["missing cells"] = [
+            f"{write_fixed(n, 0)}{f' ({write_share(n / (table.n_rows * n_cells))})' if n else ''}"
+            for n, table in zip(missing, samples.tables, strict=True)
+        ]
+        repeated = [table.n_rows - len(np.unique(table.numbers, axis=0)) for table in samples.tables]
+        rows_of["duplicate rows"] = [write_fixed(n, 0) for n in repeated]
+    note = "Missing cells and duplicate rows: in the columns that are compared; rare categories count as one."
+    table = page.Table(
+        "The two tables", ["", *names], [[what, *cells] for what, cells in rows_of.items()], False, note,
+        colours=dict(zip(names, (FIRST, SECOND), strict=True)),
+    )  # fmt: skip
+    if result.p_value is None:
+        return [table]
+    differ = sum(each.p_value <= LEVEL for each in result.columns)
+    of_all = f"{differ} of {write_count(len(result.columns), 'column')}"
+    return [page.Text(f"{of_all} {'differs' if differ == 1 else 'differ'} (p at most {LEVEL})."), table]
 
 
 def _answer(result: Any) -> str:
@@ -87,8 +140,16 @@ def _answer(result: Any) -> str:
 
 def _apart(result: Any) -> str:
     """Name the columns whose values do not overlap."""
-    names = write_list((cut(each.separates, 80) for each in result.non_overlapping), _NAMED)
-    return f" {names}." if names else ""
+    all_rows = [cut(each.name, 80) for each in result.non_overlapping if each.share == 1]
+    most = [each for each in result.non_overlapping if each.share < 1]
+    said = ""
+    if all_rows:
+        called, verb, own = ("columns", "separate", "their") if len(all_rows) > 1 else ("column", "separates", "its")
+        said = f" The {called} {join_names(all_rows)} {verb} the tables on {own} own."
+    for each in most[:_NAMED]:
+        separated = each.separates.removeprefix(f"{each.name} alone separates ")
+        said += f" The column {cut(each.name, 80)} alone separates {separated}."
+    return said
 
 
 def _not_compared(result: Any) -> str:
@@ -122,7 +183,7 @@ def _how_far(result: Any) -> list[page.Block]:
         chart = limit_chart(result.divergence, result.at_least, result.max_divergence, "divergence")
         blocks.append(replace(chart, caption=about + limit))
     if result.statistic is not None:
-        share = f"{result.p_value:.1%}" if result.p_value >= 0.001 else "almost none"
+        share = f"{100 * result.p_value:.1f} %" if result.p_value >= 0.001 else "almost none"
         shuffling = "shuffling rows between the samples" if result.paired_rows is None else "swapping the rows of pairs"
         about = (
             f"If there were no difference, {shuffling} would change nothing. The bars show the "
@@ -179,32 +240,42 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     a, b = result.names
     is_tested, is_measured = result.p_value is not None, shown[0].alone is not None
     has_gaps = any(any(each.missing) for each in distributions.values())
-    headings = ["column", "distributions", "kind", a, b, *(["missing"] if has_gaps else []), "effect"]
-    headings += ["p"] * is_tested + ["alone", "without"] * is_measured
+    headings = ["column", "effect", *["p"] * is_tested, "distributions", a, b, *["missing"] * has_gaps]
+    headings += ["alone", "without"] * is_measured + ["kind"]
     table, joint = [], result.joint_columns
     for each in shown:
         found = distributions[each.column]
-        gaps = " / ".join(f"{share:.0%}" for share in found.missing) if any(found.missing) else ""
+        gaps = " / ".join(write_share(share) for share in found.missing) if any(found.missing) else ""
         effect = page.Number(each.effect or 0, write_effect(each.effect))
         test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
+        measured = []
         if is_measured:
             parts = each.alone, each.without
-            test += [page.Number(part or 0, "" if part is None else f"{part:.2g}") for part in parts]
-        cells = [each.kind, each.first, each.second, *([gaps] if has_gaps else []), effect, *test]
-        table.append(
-            [f"{each.column} *" if each in joint else str(each.column), found.small_chart(result.names), *cells]
-        )
-    left = len(result.columns) - len(shown)
+            measured = [page.Number(part or 0, "" if part is None else f"{part:.2f}") for part in parts]
+        name = f"{each.column} *" if each in joint else str(each.column)
+        values = [found.small_chart(result.names), each.first, each.second, *([gaps] if has_gaps else [])]
+        table.append([name, effect, *test, *values, *measured, each.kind])
+    left, names = len(result.columns) - len(shown), [each.column for each in shown]
     note = (
         f"Effect: {explain_effects(shown, a)}. "
         + "p: adjusted for all columns. " * is_tested
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
-        + "".join(f" {said[0].upper()}{said[1:]}." for said in explain_parts(result, shown))
+        + "".join(f" {start_sentence(said, names)}." for said in explain_parts(result, shown))
     )
     return [
         _effects(result),
-        page.Table("Columns, the strongest first", headings, table, True, note),
+        page.Table(
+            "Columns, the strongest first",
+            headings,
+            table,
+            True,
+            note,
+            n_first=_FIRST,
+            larger=[distributions[each.column].chart(result.names) for each in shown[:_FIRST]],
+            colours={a: FIRST, b: SECOND},
+            minor=("kind",),
+        ),
         page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]]),
     ]
 
@@ -215,7 +286,7 @@ def _words(result: Any) -> page.Block:
             each.text,
             str(each.column),
             *(page.Number(share, write_share(share)) for share in (each.first, each.second)),
-            page.Number(each.p_value, f"{each.p_value:.2g}"),
+            page.Number(each.p_value, f"{each.p_value:.3f}"),
         ]
         for each in result.words
     ]
@@ -224,7 +295,7 @@ def _words(result: Any) -> page.Block:
     return page.Table("Words that differ, the strongest first", headings, table, len(table) > 20, note)
 
 
-def _relations(result: Any) -> list[page.Block]:
+def _relations(result: Any, command: str | None) -> list[page.Block]:
     """Draw the two columns of a relation side by side, or show what categories have to do with it."""
     blocks: list[page.Block] = []
     for each in result.relations[:_NAMED]:
@@ -236,9 +307,10 @@ def _relations(result: Any) -> list[page.Block]:
             table = [
                 [where, *cells] for where, cells in zip((f"where {each.where}", "elsewhere"), each.cells, strict=True)
             ]
-            blocks.append(page.Table(f"{each.what[0].upper()}{each.what[1:]}", ["rows", *result.names], table))
+            blocks.append(page.Table(start_sentence(each.what, each.columns), ["rows", *result.names], table))
     left = len(result.relations) - _NAMED
-    others = f"{write_count(left, 'more pair')} of columns changed: `result.relations` or `--json` has all. "
+    where = "result.relations has" if command is None else "--json lists"
+    others = f"{write_count(left, 'more pair')} of columns changed; {where} all. "
     more = others if left > 0 else ""
     return [*blocks, page.Text(f"{more}The p-values are adjusted for all pairs of columns.")]
 
@@ -258,14 +330,28 @@ def _scatters(result: Any, relation: Any) -> list[Chart]:
         axis: [min(float(each[axis].min()) for each in drawn), max(float(each[axis].max()) for each in drawn)]
         for axis in "xy"
     }
-    titles = cut(str(relation.columns[0])), cut(str(relation.columns[1]))
+    titles = [cut(str(label)) for label in relation.columns]
+    are_log = {}
+    for place, axis in enumerate("xy"):
+        pooled = np.concatenate([each[axis] for each in drawn])
+        are_log[axis] = is_skewed(pooled)
+        levels = np.unique(pooled)
+        if len(levels) <= _FEW_LEVELS:
+            # Equal points would hide each other.
+            titles[place] += " (dots shifted)"
+            apart = _SHIFT * float(np.diff(levels).min(initial=levels[-1] - levels[0]))
+            shifts = np.random.default_rng(place)
+            for each in drawn:
+                each[axis] = each[axis] + shifts.uniform(-apart, apart, len(each[axis]))
+            domains[axis] = [domains[axis][0] - apart, domains[axis][1] + apart]
     return [
         small_scatter(
             {axis: round_values(each) for axis, each in points.items()},
-            titles,
+            (titles[0], titles[1]),
             domains,
             colour,
-            f"{cut(name)}: rank correlation {correlation:.2f}",
+            f"{cut(name)}: rank correlation {write_fixed(round(correlation, 2) + 0.0, 2)}",
+            are_log,
         )
         for name, points, colour, correlation in zip(
             result.names, drawn, (FIRST, SECOND), (relation.first, relation.second), strict=True
@@ -278,20 +364,21 @@ def _regions(result: Any) -> list[page.Block]:
     rules = [f"{place}. {'of the rest: ' * each.is_of_rest}{each.rule}" for place, each in enumerate(result.regions, 1)]
     labels = [cut(each, 90) for each in rules]
     shares = {a: [each.first for each in result.regions], b: [each.second for each in result.regions]}
+    ratios = write_alike([each.ratio for each in result.regions])
     described = ". ".join(each.write(result.names) for each in result.regions)
     table = [
         [
             rule,
             *(page.Number(share, text) for share, text in zip((each.first, each.second), each.shares, strict=True)),
-            page.Number(min(each.ratio, 1e9), f"{each.ratio:.3g}"),
-            f"{float(f'{each.ratio_low:.2g}'):g} to {float(f'{each.ratio_high:.2g}'):g}",
-            page.Number(each.p_value, f"{each.p_value:.2g}"),
+            page.Number(min(each.ratio, 1e9), ratio),
+            f"{write_number(each.ratio_low, 2)} to {write_number(each.ratio_high, 2)}",
+            page.Number(each.p_value, f"{each.p_value:.3f}"),
         ]
-        for rule, each in zip(rules, result.regions, strict=True)
+        for rule, each, ratio in zip(rules, result.regions, ratios, strict=True)
     ]
     headings = ["rows with", a, b, f"ratio {a}/{b}", "95 %", "p"]
     interval = "95 %: an approximate interval of the ratio that also accounts for the search."
-    note = " ".join(f"{said[0].upper()}{said[1:]}." for said in explain_regions(result))
+    note = " ".join(f"{start_sentence(said, result.samples.columns)}." for said in explain_regions(result))
     return [
         grouped_bars(labels, shares, "regions", f"{described}."),
         page.Table("Where the tables differ, the strongest region first", headings, table, False, f"{note} {interval}"),

@@ -1,10 +1,13 @@
 """Texts for messages: counts, lists, and numbers with enough digits to differ."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_DOWN, Context
 from typing import Any, SupportsInt
 
 _LISTED = 5
+# Numbers at least as large, and smaller ones, are written with an exponent: nobody counts so many zeros.
+_LARGE, _SMALL = 1e15, 1e-4
 
 # Describes divergences if no rows are held out.
 OF_FITTED_ROWS = "from the rows of the fit, so too large on average; a comparison of two tables uses other rows"
@@ -61,6 +64,17 @@ def write_list(items: Iterable[str], most: int = _LISTED) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def start_sentence(text: str, names: Iterable[object]) -> str:
+    """Begin a sentence with a capital letter, unless it begins with one of some names.
+
+    Examples
+    --------
+    >>> start_sentence("order_id is new", ["order_id"]), start_sentence("no difference", [])
+    ('order_id is new', 'No difference')
+    """
+    return text if text.startswith(tuple(map(str, names))) else f"{text[:1].upper()}{text[1:]}"
+
+
 def join_names(names: Sequence[str]) -> str:
     """Write names as people do.
 
@@ -77,9 +91,49 @@ def quote_list(items: Iterable[object], most: int = _LISTED) -> str:
     return write_list(map(repr, items), most)
 
 
-def write_apart(
-    *values: float, write: Callable[[float, int], str] = lambda value, digits: f"{value:.{digits}g}"
-) -> list[str]:
+def write_fixed(value: float | int, n_decimals: int) -> str:
+    """Write a number with some decimals; digits are grouped from 10,000 on, since four may be a year.
+
+    Examples
+    --------
+    >>> write_fixed(1166248.2, 0), write_fixed(1985.0, 0), write_fixed(-0.5, 2)
+    ('1,166,248', '1985', '-0.50')
+    """
+    text = f"{value:,.{n_decimals}f}"
+    return text if round(abs(value), n_decimals) >= 10_000 else text.replace(",", "")
+
+
+def write_number(value: float | int, digits: int = 4) -> str:
+    """Write a number with some digits, and with all digits before the point; only extreme ones have an exponent.
+
+    Examples
+    --------
+    >>> write_number(6.66187, 3), write_number(873450.2), write_number(0.00012), write_number(1.2e-7)
+    ('6.66', '873,450', '0.00012', '1.2e-7')
+    """
+    if not math.isfinite(value) or abs(value) >= _LARGE or 0 < abs(value) < _SMALL:
+        return f"{value:.{digits}g}".replace("e+", "e").replace("e-0", "e-")
+    text = write_fixed(value, max(0, digits - 1 - math.floor(math.log10(abs(value) or 1.0))))
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def write_alike(values: Sequence[float]) -> list[str]:
+    """Write numbers of one column with the same number of decimals, unless their sizes are too different.
+
+    Examples
+    --------
+    >>> write_alike([-1.4, -1.013, 0.0]), write_alike([3e5, 0.25])
+    (['-1.40', '-1.01', '0.00'], ['300,000', '0.25'])
+    """
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    # With three digits of the largest, the smallest still has one.
+    if not sizes or max(sizes) > 100 * min(sizes) or not _SMALL <= max(sizes) < _LARGE:
+        return [write_number(value) for value in values]
+    n_decimals = max(0, 2 - math.floor(math.log10(max(sizes))))
+    return [write_fixed(value, n_decimals) for value in values]
+
+
+def write_apart(*values: float, write: Callable[[float, int], str] = write_number) -> list[str]:
     """Return numbers as texts, with enough digits to show that they differ, and by how much."""
     texts = {digits: [write(value, digits) for value in values] for digits in (4, 5, 6, 8, 12)}
     different = [digits for digits, written in texts.items() if len(set(written)) > 1]
@@ -102,7 +156,7 @@ def write_limit(value: float) -> str:
 
 def write_signed(difference: float) -> str:
     """Return a difference with its sign and two digits; large ones with all digits before the point."""
-    return f"{difference:+.2g}" if abs(difference) < 100 else f"{difference:+.0f}"
+    return f"{'+' if difference >= 0 else ''}{write_number(difference, 2)}"
 
 
 def write_share(share: float) -> str:
@@ -125,5 +179,5 @@ def write_cell(value: Any, digits: int = 5) -> str:
     ('0.66667', 'lamp', '[0.667, 1, 0.25, ...]')
     """
     if isinstance(value, list) and all(isinstance(each, float | int) for each in value):
-        return f"[{', '.join([*(f'{each:.3g}' for each in value[:3]), *(['...'] if len(value) > 3 else [])])}]"
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+        return f"[{', '.join([*(write_number(each, 3) for each in value[:3]), *(['...'] if len(value) > 3 else [])])}]"
+    return write_number(value, digits) if isinstance(value, float) else str(value)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arguments import advise_names, as_names, show_value
-from fewratio.core.wording import quote_list, write_apart
+from fewratio.core.wording import quote_list, write_apart, write_fixed, write_number
 from fewratio.data.column_kinds import (
     BOOLEAN,
     CATEGORY,
@@ -322,7 +322,7 @@ class Column:
             return text.partition(" ")[0] if digits == 4 else text
         if self.kind == BOOLEAN:
             return str(bool(value))
-        text = f"{value:.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
+        text = write_number(value, digits)
         return f"{text} words" if self.kind == FREE else text
 
     def write_means(self, means: Sequence[float], deviations: Sequence[float]) -> list[str]:
@@ -337,14 +337,21 @@ class Column:
         least = max(1 - math.floor(math.log10(smallest)), 0) if smallest else math.inf
         if self.kind in (NUMBER, FREE, VECTOR) and least <= _MOST_DECIMALS and max(map(abs, means)) < _LARGE:
             # Up to two more where they say that the means differ.
-            texts = {n: [f"{round(mean, n) + 0.0:.{n}f}" for mean in means] for n in range(int(least), int(least) + 3)}
+            texts = {
+                n: [write_fixed(round(mean, n) + 0.0, n) for mean in means] for n in range(int(least), int(least) + 3)
+            }
             n = next((n for n, written in texts.items() if len(set(written)) > 1), int(least))
             unit = " words" * (self.kind == FREE)
-            return [f"{text} ± {each:.{n}f}{unit}" for text, each in zip(texts[n], deviations, strict=True)]
-        words = write_apart(*means, write=self.write)
+            return [f"{text} ± {write_fixed(each, n)}{unit}" for text, each in zip(texts[n], deviations, strict=True)]
+        # A mean that days pass around is not known to the second.
+        is_day = self.kind == DATE and max(deviations) >= 1
+        words = list(map(self.write, means)) if is_day else write_apart(*means, write=self.write)
         unit = " h" if self.kind == TIME else ""
         in_seconds = {DATE: DAY_SECONDS, DURATION: 1}.get(self.kind)
-        spreads = [write_duration(each * in_seconds, 3) if in_seconds else f"{each:.3g}{unit}" for each in deviations]
+        spreads = [
+            write_duration(each * in_seconds, 3) if in_seconds else f"{write_number(each, 3)}{unit}"
+            for each in deviations
+        ]
         return [f"{word} ± {spread}" for word, spread in zip(words, spreads, strict=True)]
 
 

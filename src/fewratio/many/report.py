@@ -9,7 +9,7 @@ from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import OF_FITTED_ROWS, write_count
+from fewratio.core.wording import write_count, write_fixed, write_number
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
 from fewratio.testing import LEVEL
@@ -29,12 +29,13 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         The command that makes the report; by default a call in Python.
     """
     n = len(result.names)
-    mean = (result.divergences + result.divergences.T) / 2
+    # An estimate below 0 says that no difference is seen.
+    mean = np.maximum((result.divergences + result.divergences.T) / 2, 0)
     apart = mean[~np.eye(n, dtype=np.bool_)]
     order = result.order()
     facts = {
         "Datasets": f"{n}, so {write_count(n * (n - 1) // 2, 'pair')}",
-        "Divergences": f"{apart.min():.2g} to {apart.max():.2g}, median {np.median(apart):.2g}",
+        "Divergences": f"{apart.min():.2f} to {apart.max():.2f}, median {np.median(apart):.2f}",
         "Most similar": _pair(result, mean, apart.min()),
         "Most different": _pair(result, mean, apart.max()),
     }
@@ -48,7 +49,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         title = f"{', '.join(result.new)} among {write_count(n - len(result.new), 'dataset')}"
         nearest = {name: ", ".join(other for other, _ in result.nearest(name, _NEAREST)) for name in result.new}
         answer = " ".join(f"{result.verdict(name)} Nearest: {nearest[name]}." for name in result.new)
-        facts = {f"Nearest to {name}": "{} ({:.2g})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts
+        facts = {f"Nearest to {name}": "{} ({:.2f})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts
         judged = [page.Section(f"How far {name} is from the others", _show_new(result, name)) for name in result.new]
     call = page.describe_making(result.settings, command, "compare_all", ("collection",))
     sections = [
@@ -78,27 +79,26 @@ def _show_new(result: Any, name: str) -> list[page.Block]:
         for each in result.new_columns(name)[:_SHOWN]
     ]
     of_columns = ("column", "statistic", name, "smallest of the others", "largest", "score")
-    nearest = [(other, _divergence(far)) for other, far in result.nearest(name, _SHOWN)]
-    noise = "; estimates below 0 are noise" if any(far.value < 0 for _, far in nearest) else ""
+    nearest = [(other, _divergence(max(0.0, far))) for other, far in result.nearest(name, _SHOWN)]
     return [
         replace(chart, caption=about),
         page.Table(f"Columns of {name}, those outside the range of the others first", of_columns, columns),
-        page.Table(f"Nearest to {name}{noise}", ("dataset", "divergence"), nearest),
+        page.Table(f"Nearest to {name}", ("dataset", "divergence"), nearest),
     ]
 
 
 def _number(value: float) -> page.Number:
-    return page.Number(float(f"{value:.4g}"), f"{value:.3g}")
+    return page.Number(float(f"{value:.4g}"), write_number(value, 3))
 
 
 def _divergence(value: float) -> page.Number:
-    return page.Number(float(f"{value:.4g}"), f"{value:.2g}")
+    return page.Number(float(f"{value:.4g}"), write_fixed(value, 2))
 
 
 def _pair(result: Any, mean: Floats, value: float) -> str:
     """Name the first pair with this divergence."""
     i, j = next((i, j) for i, j in np.argwhere(mean == value).tolist() if i != j)
-    return f"{result.names[i]} and {result.names[j]} ({value:.2g})"
+    return f"{result.names[i]} and {result.names[j]} ({value:.2f})"
 
 
 def draw_all_pairs(result: Any) -> Picture:
@@ -121,8 +121,10 @@ def _heat_map(result: Any, groups: list[Numbers]) -> Chart:
     if len(groups) == len(order) and result.adjusted_p_values is not None:
         # A mean of p-values says nothing.
         cells["adjusted p"] = result.adjusted_p_values
+    # An estimate below 0 says that no difference is seen.
     means = {title: _block_means(matrix[np.ix_(order, order)], starts, sizes) for title, matrix in cells.items()}
-    titles = "numerator", "denominator", "divergence"
+    means["divergence"] = [max(0.0, value) for value in means["divergence"]]
+    titles = "this dataset", "from this one", "divergence"
     return heat_map((names, names), means, titles, f"Heat map of the divergences of {len(order)} datasets.")
 
 
@@ -130,8 +132,9 @@ def _heat(result: Any, order: Numbers) -> list[page.Block]:
     groups = _groups(order)
     about = (
         "The divergence of each dataset (row) from each other one (column): 0 if they do not differ. Similar datasets "
-        "are side by side, in the order of a hierarchical clustering by average linkage. Divergences are "
-        f"{OF_FITTED_ROWS}."
+        "are side by side, in the order of a hierarchical clustering by average linkage. These divergences are "
+        "estimated from the rows that the model was fitted to, so they are larger than those of a comparison of two "
+        "tables, which fewratio compare-all prints in the terminal for the pairs that it shows."
     )
     if len(groups) < len(order):
         about += (

@@ -9,7 +9,7 @@ from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
 from fewratio.charts.style import FIRST, OUTLIER
-from fewratio.core.wording import write_count, write_signed
+from fewratio.core.wording import write_count, write_number, write_signed
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
@@ -44,7 +44,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     facts = {
         "Rows": f"{n_rows} of {name}, {write_count(n_outliers, 'outlier')}",
         "Known to be normal": write_count(len(detector._normals), "row"),
-        "Threshold": f"{result.threshold:.3g}: {result.meaning}",
+        "Threshold": f"{write_number(result.threshold, 3)}: {result.meaning}",
     }
     if result.samples.encoding is not None and result.samples.encoding.is_named:
         facts["Columns"] = result.samples.encoding.summary
@@ -55,9 +55,10 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         for row, reason in zip(names, reasons, strict=True)
     ][: min(_NAMED, n_outliers)]
     found = "is an outlier" if n_outliers == 1 else "are outliers"
-    answer = f"{n_outliers} of {n_rows} {found}{result.expectation}. Most anomalous: {', '.join(first)}."
+    headline = f"{n_outliers} of {n_rows} {found}{result.expectation}."
+    answer = f"{headline} Most anomalous: {', '.join(first)}."
     if not n_outliers:
-        answer = f"No outliers were found among {n_rows}."
+        answer = headline = f"No outliers were found among {n_rows}."
     if result.shift:
         answer += f" {result.shift}"
     if result.errors:
@@ -79,11 +80,12 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         page.Section("The most anomalous rows", _rank(result, lowest, names, reasons)),
         *([page.Section("Cells that look like errors", [_errors(result)])] if result.errors else []),
         page.Section("Scores", [page.Text(about), _scores(result)]),
-        page.Section("Beside the normal rows", _explain(result, lowest, names, reasons)),
+        page.Section("Beside the normal rows", [_beside(result, reasons)]),
+        page.Section("Why these rows", _explain(result, lowest, names, reasons)),
         page.Section("What was done to the columns", treatment),
         page.Section("How this was made", page.describe_making(detector.get_params(deep=False), call, "", ())),
     ]
-    return page.Report(f"Outliers of {name}", answer, facts, sections)
+    return page.Report(f"Outliers of {name}", answer, facts, sections, headline=headline)
 
 
 def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
@@ -155,12 +157,10 @@ def _scores(result: Any) -> Chart:
     )  # fmt: skip
 
 
-def _explain(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
-    normals, batch = result.detector._normals, result.samples.tables[0]
-    features = batch.feature_names or range(batch.n_features)
-    places = {feature: place for place, feature in enumerate(features)}
-    known = result.detector.row_names_
-    columns = result.samples.columns
+def _beside(result: Any, reasons: list[Any]) -> page.Charts:
+    """Draw the columns in which the most anomalous rows differ most."""
+    normals, batch, columns = result.detector._normals, result.samples.tables[0], result.samples.columns
+    places = _places(batch)
     parts = {
         "known normal": normals,
         "normal": batch.numbers[~result.is_outlier],
@@ -170,17 +170,33 @@ def _explain(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> 
     largest = {places[reason.columns[0]] for reason in reasons[:_HEAT]}
     told = {label: each for label, each in columns.items() if largest & set(range(each[1].start, each[1].stop))}
     distributions = list(by_column(told, list(parts.values())).values())[:_LARGE]
-    blocks: list[page.Block] = [page.Charts([each.chart(list(parts)) for each in distributions])]
+    return page.Charts([each.chart(list(parts)) for each in distributions])
+
+
+def _places(batch: Any) -> dict[Any, int]:
+    """Return the place of each feature."""
+    return {feature: place for place, feature in enumerate(batch.feature_names or range(batch.n_features))}
+
+
+def _explain(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
+    """Show the most anomalous rows beside their nearest normal rows, one table per row."""
+    normals, batch = result.detector._normals, result.samples.tables[0]
+    places, known = _places(batch), result.detector.row_names_
+    blocks: list[page.Block] = []
     for text, row, reason in zip(names[:_EXPLAINED], lowest.tolist(), reasons, strict=False):
-        means = normals[reason.neighbours].mean(0)
+        both = batch.numbers[row], normals[reason.neighbours].mean(0)
         shown = reason.largest(_HEAT)
         table = [
-            [str(column), float(batch.numbers[row, places[column]]), float(means[places[column]]),
-             page.Number(abs(difference), write_signed(difference))]
+            [
+                str(column),
+                # Columns differ in their units, so each number is written by itself.
+                *(page.Number(float(each[places[column]]), write_number(float(each[places[column]]))) for each in both),
+                page.Number(abs(difference), write_signed(difference)),
+            ]
             for column, difference in zip(shown.columns, shown.differences.tolist(), strict=True)
-        ]  # fmt: skip
+        ]
         nearest = ", ".join(str(each if known is None else known[each]) for each in reason.neighbours.tolist())
         headings = ("column", "this row", "nearest normal rows, mean", "difference in deviations")
         note = f"Nearest normal rows: {nearest}."
-        blocks.append(page.Table(f"{'Row ' if result.row_names is None else ''}{text}", headings, table, False, note))
+        blocks.append(page.Table(f"Row {text}", headings, table, False, note, is_folded=bool(blocks)))
     return blocks

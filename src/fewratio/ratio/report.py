@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import OF_FITTED_ROWS, write_count
+from fewratio.core.wording import OF_FITTED_ROWS, write_count, write_share
 from fewratio.data.raw_table import RawTable, join_tables
 from fewratio.data.table import Table
 from fewratio.report import page, rows
@@ -58,9 +58,8 @@ class RatioRows:
         """
         ratios, nu, de = np.concatenate(self.ratios), names[0], names[1]
         above = float((ratios > 1).mean())
-        answer = (
-            f"{above:.0%} of the {write_count(len(ratios), 'row')} of {names[2]} are more typical of {nu} than of {de}."
-        )
+        rows_of = f"{write_count(len(ratios), 'row')} of {names[2]}"
+        answer = f"{write_share(above)} of the {rows_of} are more typical of {nu} than of {de}."
         sizes = zip(names, samples.tables, strict=False)
         facts = {"Rows": ", ".join(f"{table.n_rows} of {name}" for name, table in sizes)}
         low, middle, high = np.quantile(ratios, (0, 0.5, 1)).tolist()

@@ -10,6 +10,7 @@ from fewratio.data.non_overlapping import NonOverlapping
 from fewratio.report import page
 
 _DONE = {DATE: "days since 1970", DURATION: "seconds", TIME: "sine and cosine of the time"}
+_AS_IT_IS = "as it is"
 
 
 def column_treatment(
@@ -33,6 +34,10 @@ def column_treatment(
         (column.name, "" if column.left_out else column.kind, _treatment(column) + held.get(column.name, ""))
         for column in samples.encoding.columns
     ]
+    plain = [row for row in table if row[2] == _AS_IT_IS]
+    if len(plain) > 1:
+        table = [row for row in table if row[2] != _AS_IT_IS]
+        table.append((f"{len(plain)}{' others' if table else ''}", "", "as they are"))
     return [page.Table("All columns", ("column", "kind", "what was done"), table, len(table) > 20)]
 
 
@@ -47,7 +52,7 @@ def _treatment(column: Column) -> str:
         done = f"{write_count(len(column.directions), 'direction')} in which they vary most{n_given}"
         done = f"{'number of words, and ' * (column.kind == FREE)}{done}"
     else:
-        done = _DONE.get(column.kind, "as it is")
+        done = _DONE.get(column.kind, _AS_IT_IS)
     if not column.marks_missing:
         return done
     filled = "" if column.median is None else f"gaps filled with the median {column.write(column.median)}; "

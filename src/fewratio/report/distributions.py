@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.charts.chart import Chart
-from fewratio.charts.distributions import grouped_bars, mirrored_bars, step_lines
+from fewratio.charts.distributions import dot_strips, grouped_bars, mirrored_bars, step_lines
 from fewratio.core.shapes import Floats
-from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, FREE, TIME, VECTOR, choose_duration_unit
+from fewratio.core.wording import write_share
+from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, FREE, NUMBER, TIME, VECTOR, choose_duration_unit
 from fewratio.data.columns import Column
 
 # Most and fewest bins of numbers; up to this many distinct values have a bin each.
@@ -22,6 +23,10 @@ _AROUND = 40
 _MOST_CATEGORIES = 12
 # The tails beyond these quantiles become one bin each if they would leave no room for the other values.
 _ENDS, _FAR = (0.005, 0.995), 3.0
+# Samples of so few rows are drawn as dots, if no other has too many of them.
+_FEW_ROWS, _MOST_DOTS = 20, 200
+# A logarithmic axis is for numbers over two decades, half of which would fill a tenth of a linear one.
+_DECADES, _SPIKE = 100, 0.1
 _UNITS = {TIME: "hour of the day", FREE: "words", VECTOR: "first direction"}
 
 
@@ -39,6 +44,10 @@ class Distribution(NamedTuple):
         For each sample, the share of its values in each bin.
     missing : list of float
         For each sample, the share of rows without a value.
+    values : list of list of float or None
+        The values of each sample, if a sample has few rows, which are drawn one by one.
+    is_logarithmic : bool
+        Whether the edges are at equal distances on a logarithmic scale.
     """
 
     column: Column
@@ -46,6 +55,8 @@ class Distribution(NamedTuple):
     edges: list[float] | None
     shares: list[list[float]]
     missing: list[float]
+    values: list[list[float]] | None = None
+    is_logarithmic: bool = False
 
     @property
     def summary(self) -> str:
@@ -53,8 +64,10 @@ class Distribution(NamedTuple):
         parts = []
         for shares, missing in zip(self.shares, self.missing, strict=True):
             fullest = sorted(range(len(shares)), key=lambda place: -shares[place])[:2]
-            found = ", ".join(f"{self.labels[place]} ({shares[place]:.0%})" for place in fullest if shares[place])
-            parts.append(found + f", missing {missing:.0%}" * (missing > 0))
+            found = ", ".join(
+                f"{self.labels[place]} ({write_share(shares[place])})" for place in fullest if shares[place]
+            )
+            parts.append(found + f", missing {write_share(missing)}" * (missing > 0))
         return "; ".join(parts)
 
     def small_chart(self, names: Sequence[str]) -> Chart:
@@ -69,16 +82,23 @@ class Distribution(NamedTuple):
         description = f"{title}. Most in {', '.join(names)}: {self.summary}."
         if self.edges is None:
             return grouped_bars(self.labels, shares, title, description)
-        edges: list[Any] = self.edges
-        is_time, unit = self.column.kind == DATE, self.column.zone
-        if is_time:
-            edges = [self.column.write(edge, 6)[:19].replace(" ", "T") for edge in self.edges]
-        elif self.column.kind in _UNITS:
+        unit, size = self.column.zone, 1.0
+        if self.column.kind in _UNITS:
             unit = _UNITS[self.column.kind]
         elif self.column.kind == DURATION:
             unit, size = choose_duration_unit(max(map(abs, self.edges)))
-            edges = [edge / size for edge in self.edges]
-        return step_lines(edges, shares, title + (f" ({unit})" if unit else ""), description, is_time)
+        title += f" ({unit})" if unit else ""
+        told = title, description, self.column.kind == DATE, self.is_logarithmic
+        if self.values is None:
+            return step_lines(self._as_drawn(self.edges, size), shares, *told)
+        values = {name: self._as_drawn(each, size) for name, each in zip(names, self.values, strict=True)}
+        return dot_strips(values, *told)
+
+    def _as_drawn(self, values: Sequence[float], size: float) -> list[Any]:
+        """Return values in units of a size; dates as ISO texts."""
+        if self.column.kind == DATE:
+            return [self.column.write(value, 6)[:19].replace(" ", "T") for value in values]
+        return [value / size for value in values]
 
 
 def distribution(
@@ -116,9 +136,25 @@ def distribution(
         inner = distinct[1:]
     else:
         labels, edges, inner = _bins(column, pooled)
+    few = None
+    if edges is not None and weights is None and _are_few(values):
+        few = [[_short(value, 6) for value in sorted(each.tolist())] for each in values]
     bins = [np.searchsorted(inner, side, "right") for side in values]
     counted = [_shares(np.bincount(*each, len(labels))) for each in zip(bins, kept, strict=True)]
-    return Distribution(column, labels, edges, counted, missing)
+    is_log = edges is not None and column.kind == NUMBER and is_skewed(pooled)
+    return Distribution(column, labels, edges, counted, missing, few, is_log)
+
+
+def _are_few(values: Sequence[Floats]) -> bool:
+    """Return whether a sample has so few rows that bins would say little, and no other has too many to draw each."""
+    sizes = list(map(len, values))
+    return 0 < min(sizes) <= _FEW_ROWS and max(sizes) <= _MOST_DOTS
+
+
+def is_skewed(values: Floats) -> bool:
+    """Return whether values are positive and most of them so close to 0 that a linear axis would show one spike."""
+    low, middle, last, high = (float(each) for each in np.quantile(values, (0, 0.5, _ENDS[1], 1)))
+    return low > 0 and high >= _DECADES * low and middle - low < _SPIKE * (last - low)
 
 
 def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Floats]:
@@ -127,7 +163,10 @@ def _bins(column: Column, values: Floats) -> tuple[list[str], list[float], Float
     first, last = (float(end) for end in np.quantile(values, _ENDS))
     is_cut = high - low > _FAR * (last - first) > 0
     n_bins = min(_MOST_BINS, max(_LEAST_BINS, round(2 * len(values) ** 0.5)))
-    edges = np.linspace(first if is_cut else low, last if is_cut else high, n_bins + 1)
+    if column.kind == NUMBER and is_skewed(values):
+        is_cut, edges = False, np.geomspace(low, high, n_bins + 1)
+    else:
+        edges = np.linspace(first if is_cut else low, last if is_cut else high, n_bins + 1)
     texts = [column.write(edge) for edge in edges.tolist()]
     labels = [f"{start} to {end}" for start, end in pairwise(texts)]
     if is_cut:
@@ -158,6 +197,8 @@ def counts_around(values: Floats, observed: float) -> tuple[list[float], list[in
 
 def shares_chart(samples: Mapping[str, Floats], highest: float, n_bins: int, title: str, description: str) -> Chart:
     """Draw how numbers from 0 to the highest are distributed in samples."""
+    if _are_few(list(samples.values())):
+        return dot_strips({name: round_values(np.sort(each)) for name, each in samples.items()}, title, description)
     edges = np.linspace(0, highest, n_bins + 1)
     shares = {name: (np.histogram(each, edges)[0] / len(each)).round(4).tolist() for name, each in samples.items()}
     return step_lines(edges.round(5).tolist(), shares, title, description)

@@ -5,8 +5,9 @@ import hashlib
 import json
 import math
 import platform
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import fewratio
 from fewratio.charts.chart import Chart, Picture
+from fewratio.core.wording import write_alike, write_fixed, write_number
 from fewratio.lazy import import_home
 from fewratio.report.bundle import chart_script
 
@@ -21,6 +23,8 @@ _STATIC = Path(__file__).parent / "static"
 # Most rows of a table in a notebook.
 _FEW_ROWS = 10
 _LONGEST_SETTING = 1000
+# Blanks at which a line must not break: "p = 0.01", "95 %", "1 ± 2".
+_TOGETHER = re.compile(r"(?<=\bp) (?=[=<>] )|(?<=[=<>]) (?=[\d-])|(?<=\d) (?=%)| (?=± )|(?<=±) ")
 
 
 class Number(NamedTuple):
@@ -44,6 +48,16 @@ class Table:
         Whether rows can be searched and sorted.
     note : str
         Text below the table.
+    n_first : int
+        How many rows to show until the reader asks for all; 0 for all.
+    larger : sequence of Chart
+        Charts that open below the first rows, one per row.
+    colours : mapping of str to str
+        Headings that are marked with the colour of a sample.
+    minor : sequence of str
+        Headings of columns that a phone leaves out.
+    is_folded : bool
+        Whether only the caption is shown until the reader opens the table.
     """
 
     caption: str
@@ -51,6 +65,11 @@ class Table:
     rows: Sequence[Sequence[Any]]
     is_searchable: bool = False
     note: str = ""
+    n_first: int = 0
+    larger: Sequence[Chart] = ()
+    colours: Mapping[str, str] = field(default_factory=dict)
+    minor: Sequence[str] = ()
+    is_folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +137,12 @@ class Report:
         return self.answer[:n], self.answer[n:].strip()
 
 
+def first_sentence(verdict: str) -> str:
+    """Return a sentence that ends in brackets, without what follows."""
+    sentence, end, _ = verdict.partition("). ")
+    return f"{sentence}{end.strip()}"
+
+
 def render(report: Report) -> str:
     """Render a report as one self-contained HTML file; the same report gives the same text."""
     charts = _Charts()
@@ -136,7 +161,7 @@ def render(report: Report) -> str:
 
 def render_fragment(report: Report, picture: Picture) -> str:
     """Render a report for a notebook: the answer, the picture and the beginning of its first tables, no scripts."""
-    tables = [block for section in report.sections[:2] for block in section.blocks if isinstance(block, Table)][:2]
+    tables = [block for section in report.sections[:3] for block in section.blocks if isinstance(block, Table)][:2]
     return _template("fragment.html").render(
         report=report,
         picture=picture.as_file(Path("picture.svg")).decode(),
@@ -185,10 +210,14 @@ class _Charts:
     def __init__(self) -> None:
         self.specs: dict[str, int] = {}
         self.entries: list[tuple[int, Any]] = []
+        self.config: dict[str, Any] = {}
 
     def add(self, chart: Chart) -> Any:
         """Add a chart, and return its number for the template."""
-        place = self.specs.setdefault(json.dumps(chart.spec, sort_keys=True, allow_nan=False), len(self.specs))
+        # The style, which all charts share, is kept once.
+        content = {key: value for key, value in chart.spec.items() if key != "config"}
+        self.config = chart.spec["config"]
+        place = self.specs.setdefault(json.dumps(content, sort_keys=True, allow_nan=False), len(self.specs))
         self.entries.append((place, chart.data))
         return len(self.entries) - 1
 
@@ -198,17 +227,26 @@ class _Charts:
         numbered = [(each, self.add(each)) for each in charts]
         item: dict[str, Any] = {"kind": type(block).__name__.lower(), "block": block, "charts": numbered}
         if isinstance(block, Table):
-            rows = [[self._cell(cell) for cell in row] for row in block.rows]
+            rows = [[self._cell(cell) for cell in row] for row in _write_columns(block.rows)]
             # Headings are aligned with the cells below them; a row's name is text.
             are_numbers = [cell.value is not None for cell in rows[0]] if rows else [False] * len(block.headings)
-            item |= {"rows": rows, "headings": list(zip(block.headings, [False, *are_numbers[1:]], strict=True))}
+            classes = [
+                " ".join(["number"] * is_number + ["minor"] * (heading in block.minor))
+                for heading, is_number in zip(block.headings, [False, *are_numbers[1:]], strict=True)
+            ]
+            larger: list[Any] = [(self.add(chart), chart.description) for chart in block.larger]
+            larger += [None] * (len(rows) - len(larger))
+            item |= {
+                "rows": list(zip(rows, larger, strict=True)),
+                "headings": list(zip(block.headings, classes, strict=True)),
+            }
         return item
 
     def _cell(self, cell: Any) -> _Cell:
         if isinstance(cell, Chart):
             return _Cell(cell.description, chart=cell, number=self.add(cell))
         if isinstance(cell, float | int) and not isinstance(cell, bool):
-            cell = Number(cell, f"{cell:.4g}" if isinstance(cell, float) else str(cell))
+            cell = Number(cell, write_number(cell) if isinstance(cell, float) else write_fixed(cell, 0))
         if isinstance(cell, Number):
             return _Cell(cell.text, cell.value if math.isfinite(cell.value) else None)
         return _Cell("" if cell is None else str(cell))
@@ -217,7 +255,23 @@ class _Charts:
         """Return all charts as JSON that cannot end the element that contains it."""
         specs = f"[{','.join(self.specs)}]"
         entries = json.dumps(self.entries, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        return f'{{"specs":{specs},"charts":{entries}}}'.replace("<", "\\u003c")
+        config = json.dumps(self.config, allow_nan=False)
+        return f'{{"config":{config},"specs":{specs},"charts":{entries}}}'.replace("<", "\\u003c")
+
+
+def _write_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return the rows of a table, with the numbers of a column written alike."""
+    written = [list(row) for row in rows]
+    for place in range(len(written[0]) if written else 0):
+        found = [row for row in written if len(row) > place and isinstance(row[place], float)]
+        for row, text in zip(found, write_alike([row[place] for row in found]), strict=True):
+            row[place] = Number(row[place], text)
+    return written
+
+
+def _keep_together(value: Any) -> Any:
+    """Replace the blanks within numbers and p-values of a text by those at which no line breaks."""
+    return _TOGETHER.sub("\u00a0", value) if type(value) is str else value
 
 
 def _beginning(table: Table) -> Table:
@@ -243,6 +297,7 @@ def _template(name: str) -> Any:
     # Everything is escaped except what the template marks as safe: our own style and scripts, and JSON.
     loader = jinja2.FileSystemLoader(_STATIC)
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        finalize=_keep_together,
+    )  # fmt: skip
     return environment.get_template(name)

@@ -10,7 +10,7 @@ from fewratio.charts.points import map_chart
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling
-from fewratio.core.wording import write_cell
+from fewratio.core.wording import write_cell, write_fixed, write_number, write_share
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.table import Table
 from fewratio.report import page
@@ -39,7 +39,7 @@ def _cell(value: Any) -> Any:
     if value is None:
         return "–"
     if isinstance(value, float | int) and not isinstance(value, bool):
-        return page.Number(value, f"{value:.6g}" if isinstance(value, float) else str(value))
+        return page.Number(value, write_number(value) if isinstance(value, float) else write_fixed(value, 0))
     text = " ".join(write_cell(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -134,7 +134,7 @@ def row_map(
         points["region"] = [regions[number] if number >= 0 else "" for number in numbers.tolist()]
     chart = map_chart(points, axes, names, fields, largest, regions)
     drawn, n_rows = len(X), n_rows or sum(table.n_rows for table in tables)
-    which = f"{drawn} of {n_rows} rows, drawn at random" if drawn < n_rows else f"all {n_rows} rows"
+    which = f"{drawn} of {write_fixed(n_rows, 0)} rows, drawn at random" if drawn < n_rows else f"all {n_rows} rows"
     caption = (
         f"Map of {which}: similar rows are near each other. Colour: the ratio; shape: the sample. Point at a "
         "row to see its values."
@@ -155,5 +155,7 @@ def _places(X: Floats, ratios: Floats, first: str) -> tuple[Floats, tuple[str, s
     with np.errstate(invalid="ignore"):
         places = analysis.fit_transform(scaled)
     shares = np.nan_to_num(analysis.explained_variance_ratio_)
-    first, second = (f"component {place} ({share:.0%} of the variance)" for place, share in enumerate(shares, 1))
+    first, second = (
+        f"component {place} ({write_share(share)} of the variance)" for place, share in enumerate(shares, 1)
+    )
     return places, (first, second)

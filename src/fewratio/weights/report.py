@@ -7,7 +7,7 @@ import numpy as np
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.points import before_and_after
 from fewratio.core.effects import means_apart, write_effect
-from fewratio.core.wording import write_count
+from fewratio.core.wording import start_sentence, write_count, write_share
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column, shares_chart
@@ -15,6 +15,8 @@ from fewratio.report.distributions import by_column, shares_chart
 _BINS, _LARGE, _HEAVIEST, _VALUES = 30, 4, 10, 8
 # Columns of the chart, and of the table.
 _DRAWN, _MOST_COLUMNS = 25, 600
+# Columns in the table until the reader asks for all: what fits a screen.
+_FIRST = 10
 
 
 def report_weights(result: Any, names: tuple[str, str], command: str | None) -> page.Report:
@@ -35,7 +37,7 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
         "Overlap": f"{result.overlap:.2f} (about 1: no difference; 0: nothing in common)",
         "Clipped": write_count(result.n_clipped, "weight"),
     }
-    answer = f"{result.summary[0].upper()}{result.summary[1:]}."
+    answer = f"{start_sentence(result.summary, result.samples.columns)}."
     chart = _weights(result)
     call = "importance_weights", ("X_train", "X_target")
     sections = [
@@ -64,7 +66,7 @@ def draw_weights(result: Any) -> Picture:
 def _weights(result: Any) -> Chart:
     weights = result.weights
     heaviest = np.sort(weights)[::-1][: -(-len(weights) // 10)]
-    share = f"The heaviest tenth of the rows has {heaviest.sum() / weights.sum():.0%} of the weight."
+    share = f"The heaviest tenth of the rows has {write_share(heaviest.sum() / weights.sum())} of the weight."
     about = f"Weights from {weights.min():.3g} to {weights.max():.3g}, median {np.median(weights):.3g}. {share}"
     highest = float(weights.max()) * (1 + 1e-9)
     return shares_chart({"weights": weights}, highest, _BINS, "weight of a row", about)
@@ -98,10 +100,10 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
     table = [
         [
             str(label),
-            each._replace(shares=each.shares[1:], missing=each.missing[1:]).small_chart(("weighted rows", names[1])),
-            each.column.kind,
             *(page.Number(abs(value), write_effect(value)) for value in found[label]),
-            page.Number(result.overlap_by_column[label], f"{result.overlap_by_column[label]:.0%}"),
+            each._replace(shares=each.shares[1:], missing=each.missing[1:]).small_chart(("weighted rows", names[1])),
+            page.Number(result.overlap_by_column[label], write_share(result.overlap_by_column[label])),
+            each.column.kind,
         ]
         for label, each in distributions.items()
     ]
@@ -113,9 +115,10 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
     left = len(order) - len(table)
     note += f" {left} more columns, which differ less, are left out here." * (left > 0)
     samples = (names[0], f"{names[0]}, weighted", names[1])
+    headings = ["column", "before", "after", "distributions", "in range", "kind"]
     return [
         _difference_chart(found),
-        page.Table("Columns", ["column", "distributions", "kind", "before", "after", "in range"], table, True, note),
+        page.Table("Columns", headings, table, True, note, n_first=_FIRST, minor=("kind",)),
         page.Charts([distributions[label].chart(samples) for label in order[:_LARGE]]),
     ]
 

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { specs, charts } = JSON.parse(document.getElementById("charts").textContent);
+  const { config, specs, charts } = JSON.parse(document.getElementById("charts").textContent);
 
   // Columns of equal length as rows.
   const rowsOf = (columns) => {
@@ -22,7 +22,7 @@
     const values = rowsOf(columns);
     const told = fitted(element.clientWidth, columns);
     if (compiled[place] === undefined) {
-      const first = window.vegaEmbed(element, { ...specs[place], data: { name: "rows", values } }, told);
+      const first = window.vegaEmbed(element, { ...specs[place], config, data: { name: "rows", values } }, told);
       compiled[place] = first.then((result) => result.vgSpec);
       return;
     }
@@ -50,7 +50,10 @@
   window.addEventListener("beforeprint", () => elements.forEach(draw));
 
   // The page of `fewratio serve` shows all of it.
-  if (parent !== window) new ResizeObserver(() => parent.postMessage({ height: document.documentElement.offsetHeight }, "*")).observe(document.documentElement);
+  if (parent !== window) {
+    document.body.classList.add("framed");
+    new ResizeObserver(() => parent.postMessage({ height: document.documentElement.offsetHeight }, "*")).observe(document.documentElement);
+  }
 
   const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => target.classList.toggle("wide", target.scrollWidth > target.clientWidth)));
   document.querySelectorAll(".scroll").forEach((element) => sizes.observe(element));
@@ -61,11 +64,18 @@
     const texts = rows.map((row) =>
       [...row.cells].map((cell) => (cell.querySelector(".chart") ? "" : cell.textContent.toLowerCase())).join("\n"),
     );
+    const first = Number(table.dataset.first ?? rows.length);
+    const close = () => {
+      body.querySelectorAll(".opened").forEach((row) => row.remove());
+      body.querySelectorAll("[aria-expanded]").forEach((button) => button.setAttribute("aria-expanded", "false"));
+    };
     const search = table.querySelector(".search");
     const status = search.querySelector("[role=status]");
     search.hidden = false;
     search.querySelector("input").addEventListener("input", (event) => {
       const wanted = event.target.value.trim().toLowerCase();
+      close();
+      table.classList.toggle("searched", wanted !== "");
       rows.forEach((row, i) => (row.hidden = !texts[i].includes(wanted)));
       status.textContent = wanted ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
     });
@@ -74,7 +84,7 @@
       if (!rows.length || rows[0].cells[column].querySelector(".chart")) return;
       const button = document.createElement("button");
       button.type = "button";
-      button.textContent = heading.textContent;
+      button.append(...heading.childNodes);
       heading.replaceChildren(button);
       const isNumber = rows.some((row) => row.cells[column].dataset.value !== undefined);
       button.addEventListener("click", () => {
@@ -83,8 +93,36 @@
         heading.setAttribute("aria-sort", falls ? "descending" : "ascending");
         const key = (row) => row.cells[column].dataset.value ?? (isNumber ? Infinity : row.cells[column].textContent);
         const compare = isNumber ? (a, b) => key(a) - key(b) : (a, b) => key(a).localeCompare(key(b), "en", { numeric: true });
-        body.append(...[...rows].sort((a, b) => (falls ? -1 : 1) * compare(a, b)));
+        close();
+        const sorted = [...rows].sort((a, b) => (falls ? -1 : 1) * compare(a, b));
+        sorted.forEach((row, i) => row.classList.toggle("rest", i >= first));
+        body.append(...sorted);
       });
     });
+    // The name of a column opens its distribution below the row.
+    for (const row of rows.filter((row) => row.dataset.larger !== undefined)) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-expanded", "false");
+      button.append(...row.cells[0].childNodes);
+      row.cells[0].replaceChildren(button);
+      button.addEventListener("click", () => {
+        const opens = button.getAttribute("aria-expanded") === "false";
+        button.setAttribute("aria-expanded", String(opens));
+        if (!opens) return row.nextElementSibling.remove();
+        const chart = document.createElement("div");
+        chart.className = "chart";
+        chart.setAttribute("role", "img");
+        chart.setAttribute("aria-label", row.dataset.description);
+        chart.dataset.chart = row.dataset.larger;
+        const opened = document.createElement("tr");
+        opened.className = "opened";
+        opened.append(document.createElement("td"));
+        opened.cells[0].colSpan = row.cells.length;
+        opened.cells[0].append(chart);
+        row.after(opened);
+        draw(chart);
+      });
+    }
   }
 })();
