@@ -210,7 +210,7 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
     assert {each["columns"][0] for each in found["explanations"]} == {"y"}
     assert sum(found["is_outlier"]) == 12
     lines = run(verb, filled).stdout.splitlines()
-    assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: about 4% of normal rows score lower")
+    assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: about 4 % of normal rows score lower")
     assert lines[-1] == "and 2 more; --output FILE.csv writes all"
     assert "rows that was asked for (25%) is below it" in run(options, filled).stdout
     for each in (verb, ["ratio", "a.csv", "b.csv"], ["weights", "a.csv", "b.csv"]):
@@ -221,7 +221,7 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
 def test_a_model_has_the_rule_for_few_normals_as_well(filled):
     done = run([*ONE["outliers"], "--model", "m.model"], filled)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "about 4% of normal rows score lower" in done.stdout
+    assert "about 4 % of normal rows score lower" in done.stdout
 
 
 def test_outliers_says_what_the_rule_for_few_normals_finds_and_if_most_rows_are_outliers(tmp_path):
@@ -231,11 +231,11 @@ def test_outliers_says_what_the_rule_for_few_normals_finds_and_if_most_rows_are_
     printed = run(["outliers", "normal.csv", "other.csv"], tmp_path).stdout
     assert "20 of 20 rows of other.csv are outliers (2 of them may well be normal)\n" in printed
     assert (
-        "at most 10% of the outliers are expected to be normal\n            20 by the rule for few normal rows"
+        "at most 10 % of the outliers are expected to be normal\n            20 by the rule for few normal rows"
         in printed
     )
     assert "note        20 of 20 rows are flagged: the table has shifted as a whole. Compare it" in printed
-    assert "Beyond the shift, 0% of the rows are unusual." in printed
+    assert "Beyond the shift, 0 % of the rows are unusual." in printed
     write(tmp_path / "same.csv", rng.normal(size=(20, 2)))
     assert "note" not in run(["outliers", "normal.csv", "same.csv"], tmp_path).stdout
 
@@ -247,7 +247,7 @@ def test_outliers_fails_if_a_condition_holds(tmp_path, condition, code):
     write(tmp_path / "other.csv", rng.normal(6, 1, (20, 2)))
     done = run(["outliers", "normal.csv", "other.csv", "--fail-if", condition], tmp_path)
     assert done.exit_code == code
-    assert ("20 of 20 rows (100%) are outliers" in done.stderr) == (code == 3)
+    assert ("20 of 20 rows (100 %) are outliers" in done.stderr) == (code == 3)
 
 
 def test_a_condition_on_something_else_than_outliers_is_refused(tmp_path):

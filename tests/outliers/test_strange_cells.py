@@ -134,7 +134,7 @@ def test_the_share_beyond_a_shift_is_small_in_a_clean_batch_with_discrete_column
     batch = table[200:].assign(x=lambda rows: 100 * rows["x"] + 300)
     result = InlierOutlierDetector().fit(table[:200]).detect(batch)
     assert "the table has shifted as a whole" in result.shift
-    assert "of clean rows about 4% are" in result.shift
+    assert "of clean rows about 4 % are" in result.shift
     assert result.detector._beyond_shift(result.samples.tables[0], result._levels) < 0.06
 
 

@@ -187,7 +187,7 @@ def test_overlap_by_column_is_the_share_of_target_rows_in_range():
     found = importance_weights(train, target, random_state=0)
     assert found.overlap_by_column == {"a": 0.5, "b": 0.75, "c": 1.0}
     assert list(found.overlap_by_column) == ["a", "b", "c"]
-    assert "50% of the target rows are in the range of a" in repr(found)
+    assert "50 % of the target rows are in the range of a" in repr(found)
 
 
 def test_of_large_samples_some_rows_are_fitted_and_all_are_weighed(monkeypatch):

@@ -239,6 +239,7 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     from fewratio.compare.columns import explain_effects, explain_parts
     from fewratio.compare.verdict import write_source
     from fewratio.core.effects import write_effect
+    from fewratio.core.wording import write_share
 
     tested = ", p adjusted for all columns" * (result.p_value is not None)
     differ = result.p_value is None or result.p_value <= LEVEL
@@ -251,7 +252,7 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     for each in named[: frame.SHOWN]:
         test = () if each.p_value is None else (f"{each.p_value:.3g}",)
         parts = ["" if part is None else f"{part:.2g}" for part in (each.alone, each.without)] if is_measured else []
-        gaps = (f"{each.missing_first:.0%} / {each.missing_second:.0%}",) * has_gaps
+        gaps = (f"{write_share(each.missing_first)} / {write_share(each.missing_second)}",) * has_gaps
         name = f"{each.column} *" if each in result.joint_columns else str(each.column)
         cells.append((name, each.first, each.second, *gaps, write_effect(each.effect), *test, *parts))
     yield from frame.align_columns(cells)

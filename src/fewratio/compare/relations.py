@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import rank_values
-from fewratio.core.wording import write_count
+from fewratio.core.wording import write_count, write_share
 from fewratio.data.column_kinds import BOOLEAN, DATE, FREE, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.estimators.samples import Samples
@@ -60,10 +60,11 @@ class Relation(NamedTuple):
         p_value = f"(p = {self.p_value:.2g})"
         cells = self.cells
         if not cells:
-            correlations = f"rank correlation {self.first:.2f} in {a} and {self.second:.2f} in {b}"
+            first, second = (f"{round(each, 2) + 0.0:.2f}" for each in (self.first, self.second))
+            correlations = f"rank correlation {first} in {a} and {second} in {b}"
             return f"{self.columns[0]} and {self.columns[1]} are related differently: {correlations} {p_value}"
-        (first, second), elsewhere = cells
-        means = f"{first} in {a} and {second} in {b}, elsewhere {' and '.join(elsewhere)}"
+        inside, elsewhere = cells
+        means = f"{inside[0]} in {a} and {inside[1]} in {b}, elsewhere {' and '.join(elsewhere)}"
         return f"Where {self.where}, {self.what} is {means} {p_value}"
 
     @property
@@ -168,7 +169,7 @@ def _describe(one: _Feature, other: _Feature, n_pairs: int, p_value: float) -> R
 
     def write(cell: Floats) -> str:
         mean = float(cell.mean())
-        return f"{mean:.0%}" if category is not None else other.column.write(mean, digits)
+        return write_share(mean) if category is not None else other.column.write(mean, digits)
 
     inside, elsewhere = ((write(cells[0][i]), write(cells[1][i])) for i in (0, 1))
     n_inside, n_elsewhere = ((len(cells[0][i]), len(cells[1][i])) for i in (0, 1))

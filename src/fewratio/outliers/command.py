@@ -67,7 +67,7 @@ def outliers(
         ]
         if result.rule == "false discovery rate" and estimator is None:
             by_row = (result.scores < detector._threshold(result._scored, "false positive rate")).sum()
-            flagged = f"flags about {100 * CLEAN_FLAGGED:.0f}% of normal rows"
+            flagged = f"flags about {100 * CLEAN_FLAGGED:.0f} % of normal rows"
             lines.append(f"            {by_row} by the rule for few normal rows, which {flagged}")
         if result.shift:
             lines.append(f"note        {result.shift}")
@@ -109,7 +109,7 @@ def outliers(
         if fails is not None:
             share, (sign, limit, per_cent) = n_outliers / X.n_rows, fails
             if SIGNS[sign](100 * share if per_cent else n_outliers, float(limit)):
-                frame.fail(f"{n_outliers} of {X.n_rows} rows ({100 * share:.3g}%) are outliers: {fail_if}")
+                frame.fail(f"{n_outliers} of {X.n_rows} rows ({100 * share:.3g} %) are outliers: {fail_if}")
 
 
 def _read_condition(text: str) -> tuple[str, str, str]:

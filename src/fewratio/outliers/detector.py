@@ -308,7 +308,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         scored, threshold = self._score_batch(batch)
         table, rule = batch.table, self._rule(batch.table.n_rows)
         rate = {_CONTAMINATION: self.contamination, _DISCOVERIES: self.false_discovery_rate}.get(rule, CLEAN_FLAGGED)
-        meaning = _MEANINGS[rule].format(f"{100 * float(rate or 0):.3g}%")
+        meaning = _MEANINGS[rule].format(f"{100 * float(rate or 0):.3g} %")
         samples = inputs.Samples(self.encoding_, [table], (X,))
         settings = self.get_params(deep=False)
         return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, settings, scored, batch.levels)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import write_count
+from fewratio.core.wording import write_count, write_share
 from fewratio.data.non_overlapping import Levels, NonOverlapping
 from fewratio.estimators import samples as inputs
 from fewratio.outliers.outlier_score import Scores
@@ -117,8 +117,10 @@ class OutlierResult(Reported):
         beyond = self.detector._beyond_shift(self.samples.tables[0], self._levels)
         if beyond is None:
             return text
-        expected = f"; of clean rows about {CLEAN_FLAGGED:.0%} are" if self.rule == "false positive rate" else ""
-        return f"{text} Beyond the shift, {beyond:.0%} of the rows are unusual{expected}."
+        expected = (
+            f"; of clean rows about {write_share(CLEAN_FLAGGED)} are" if self.rule == "false positive rate" else ""
+        )
+        return f"{text} Beyond the shift, {write_share(beyond)} of the rows are unusual{expected}."
 
     @cached_property
     def errors(self) -> list[CellReason]:

@@ -14,6 +14,7 @@ def weights(request: frame.Request, train: Path, target: Path, label: str | None
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
     with request.open(train, target) as ((X_train, X_target), estimator):
+        from fewratio.core.wording import write_share
         from fewratio.weights.weighting import importance_weights
 
         options = request.options(X_train, X_target)
@@ -22,12 +23,12 @@ def weights(request: frame.Request, train: Path, target: Path, label: str | None
         )
         table, names = result.samples.tables[0], frame.make_labels(train, target)
         columns = frame.identify_rows(table) | {"weight": result.weights}
-        shares = result.overlap_by_column.items()
-        outside = [f"{name} {share:.0%}" for name, share in shares if round(share, 2) < 1] or ["all of every column"]
+        shares = [(name, share) for name, share in result.overlap_by_column.items() if round(share, 2) < 1]
+        outside = [f"{name} {write_share(share)}" for name, share in shares] or ["all of every column"]
         lines = [
-            *request.summary(result.samples, names),
             f"{len(result)} rows of {names[0]}, weighted to resemble {names[1]}: effective sample size "
             f"{result.effective_sample_size:.1f}, overlap {result.overlap:.2f}, {result.n_clipped} clipped",
+            *request.summary(result.samples, names),
             f"rows of {names[1]} in the range of {names[0]}: {', '.join(outside[: frame.SHOWN])}",
             f"advice: {result.advice or 'none without the column to predict; name it with --label'}",
             *request.write_first_rows(columns, len(result)),

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 from fewratio.core.blocks import in_blocks, row_blocks
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats
+from fewratio.core.wording import write_share
 from fewratio.data.columns import ColumnOptions
 from fewratio.errors import InputError, name_parameter, warn
 from fewratio.estimators import samples as inputs
@@ -84,7 +85,8 @@ class WeightResult(Reported):
         apart = [f"{each.separates}, and no weights can make up for that" for each in self.samples.non_overlapping]
         size = f"effective sample size {self.effective_sample_size:.1f} of {len(self)} rows"
         least = [
-            f"{share:.0%} of the target rows are in the range of {f'column {label}' * isinstance(label, int) or label}"
+            f"{write_share(share)} of the target rows are in the range of "
+            f"{f'column {label}' * isinstance(label, int) or label}"
             for label, share in self.overlap_by_column.items()
             if round(share, 2) < 1
         ][:1]
