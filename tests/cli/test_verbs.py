@@ -212,7 +212,7 @@ def test_outliers_says_the_threshold_and_explains_each_outlier(filled, tmp_path)
     lines = run(verb, filled).stdout.splitlines()
     assert lines[1].startswith(f"threshold   {found['threshold']:.3g}: about 4 % of normal rows score lower")
     assert lines[-1] == "and 2 more; --output FILE.csv writes all"
-    assert "rows that was asked for (25%) is below it" in run(options, filled).stdout
+    assert "rows that was asked for (25 %) is below it" in run(options, filled).stdout
     for each in (verb, ["ratio", "a.csv", "b.csv"], ["weights", "a.csv", "b.csv"]):
         lines = run([*each, "-o", str(tmp_path / "r.csv")], filled).stdout.splitlines()
         assert lines[-1] == f"and 2 more in {tmp_path / 'r.csv'}"

@@ -24,7 +24,7 @@ def test_the_answer_names_the_most_anomalous_row_and_why(judged):
     assert report.title == "Outliers of today.csv"
     assert report.answer.startswith("3 of 61 rows are outliers. Most anomalous: row 60 (<width> +")
     assert report.facts["Known to be normal"] == "90 rows"
-    assert report.facts["Threshold"].endswith("the share of rows that was asked for (5%) is below it")
+    assert report.facts["Threshold"].endswith("the share of rows that was asked for (5 %) is below it")
 
 
 def test_rows_are_ranked_with_their_scores(judged):
