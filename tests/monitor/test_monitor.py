@@ -259,3 +259,16 @@ def test_what_was_learned_still_counts_after_a_file(tmp_path):
         resumed = DriftMonitor.load(tmp_path / f"{number}.fewratio")
         assert resumed.state.evidence == pytest.approx(monitor.state.evidence)
     assert resumed.state.alarm_row == monitor.state.alarm_row is not None
+
+
+def test_calm_rows_after_an_alarm_do_not_change_what_it_was_about(tmp_path):
+    rng = np.random.default_rng(0)
+    monitor = DriftMonitor(dict(zip("ab", rng.normal(size=(2, 200)), strict=True)))
+    shifted = monitor.update({"a": rng.normal(2, 1, 40), "b": rng.normal(size=40)})
+    told = [(each.column, each.change) for each in shifted.columns]
+    assert told == [("a", "higher")]
+    for number in range(4):
+        calm = monitor.update(dict(zip("ab", rng.normal(size=(2, 200)), strict=True)))
+        assert [(each.column, each.change) for each in calm.columns] == told, number
+    monitor.save(tmp_path / "state.fewratio")
+    assert DriftMonitor.load(tmp_path / "state.fewratio").state.columns == calm.columns

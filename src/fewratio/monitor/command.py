@@ -58,7 +58,10 @@ def monitor(
             if state is not None:
                 watch.save(state)
     result = watch.state
-    lines = [result.summary, f"evidence    {result.evidence:.3g} now; alarm at {1 / watch.level:.3g}"]
+    largest = f"{1 / result.p_value:.3g} at its largest, " * result.alarm
+    lines = [result.summary, f"evidence    {largest}{result.evidence:.3g} now; alarm at {1 / watch.level:.3g}"]
+    if result.alarm:
+        lines.append("next        Find the cause. If rows are now as they should be: --rebase, with a new reference.")
     lines.append(f"p-value     {result.p_value:.3g}, valid whenever you look")
     lines += [f"skipped     {label}: it was counted before" for label in skipped]
     if watch.encoding.is_named:

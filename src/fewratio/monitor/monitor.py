@@ -170,6 +170,7 @@ class DriftMonitor(Stored):
         self._batches: list[Batch] = []
         self.marks: list[str] = []
         self._unusual: list[UnusualRow] = []
+        self._changed: list[ColumnEvidence] | None = None
 
     def check_same(self, reference: Any, level: float, groups: str | None, columns: Mapping[str, Any]) -> None:
         """Raise `ParameterError` unless this monitor was made with these arguments."""
@@ -250,6 +251,10 @@ class DriftMonitor(Stored):
             start = self._n_rows - first
             stop = start + WINDOWS[0] - self._n_rows % WINDOWS[0]
             ranks.append(self._bet(rows[start:stop], categories[start:stop]))
+        # Where the evidence is largest: calm rows after an alarm say nothing about it.
+        evidence = float((self._bets.evidence + self._all_weights).max())
+        if self._alarm_row is not None and (self._changed is None or evidence >= self._largest):
+            self._changed = self._find_columns()
         self._remember(name, first, rows, np.concatenate(ranks))
         return self.state
 
@@ -304,9 +309,21 @@ class DriftMonitor(Stored):
     @property
     def state(self) -> MonitorState:
         """What is known now."""
+        evidence = self._bets.evidence + self._all_weights
+        return MonitorState(
+            self._alarm_row is not None, self._alarm_row, as_number(float(evidence.max())), math.exp(-self._largest),
+            self._since, self._find_columns() if self._changed is None else self._changed, self._unusual,
+            self._n_rows, self._batches, self._history,
+            {
+                "level": self.level, "estimator": self.estimator, "random_state": self._random_state,
+                "groups": self._groups,
+            },
+        )  # fmt: skip
+
+    def _find_columns(self) -> list[ColumnEvidence]:
+        """Return the columns with evidence of a change, the clearest first."""
         wealth = self._bets.evidence
-        evidence = wealth + self._all_weights
-        limit = -math.log(self.level)
+        evidence, limit = wealth + self._all_weights, -math.log(self.level)
         found: dict[str, ColumnEvidence] = {}
         speak = np.flatnonzero(evidence >= min(limit, _SPEAKS))
         speak = speak[(speak < len(self._features)) | (speak >= len(self._edges))]
@@ -317,15 +334,7 @@ class DriftMonitor(Stored):
             elif place >= len(self._edges):
                 # A new category makes others less frequent.
                 found[column] = found[column]._replace(change=change)
-        return MonitorState(
-            self._alarm_row is not None, self._alarm_row, as_number(float(evidence.max())), math.exp(-self._largest),
-            self._since, list(found.values()), self._unusual, self._n_rows, self._batches,
-            self._history,
-            {
-                "level": self.level, "estimator": self.estimator, "random_state": self._random_state,
-                "groups": self._groups,
-            },
-        )  # fmt: skip
+        return list(found.values())
 
     def _describe(self, place: int) -> tuple[str, str]:
         """Return the column of a score, and how it changed."""
@@ -398,7 +407,7 @@ class DriftMonitor(Stored):
             "n_rows": self._n_rows, "largest": self._largest,
             "alarm_row": self._alarm_row, "since": self._since, "step": self._step, "batches": self._batches,
             "marks": self.marks, "reference": self._reference, "unusual": self._unusual,
-            "new_names": self._new.names,
+            "changed": self._changed, "new_names": self._new.names,
         }  # fmt: skip
         return arrays, header
 
@@ -441,6 +450,8 @@ class DriftMonitor(Stored):
         monitor._since = None if header["since"] is None else Since(*header["since"])
         monitor._batches, monitor.marks = [Batch(*each) for each in header["batches"]], header["marks"]
         monitor._unusual, monitor._reference = [UnusualRow(*each) for each in header["unusual"]], header["reference"]
+        changed = header["changed"]
+        monitor._changed = None if changed is None else [ColumnEvidence(*each) for each in changed]
         return monitor
 
     def __repr__(self) -> str:

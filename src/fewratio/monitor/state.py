@@ -77,7 +77,8 @@ class MonitorState(Reported):
     since : Since or None
         Where the change began, once there is an alarm: a range that contains it in about 90 % of sudden changes.
     columns : list of ColumnEvidence
-        The columns with evidence of a change, the clearest first. It is empty as long as there are none.
+        The columns with evidence of a change, the clearest first; after an alarm, those that showed it. It is empty as
+        long as there are none.
     rows : list of UnusualRow
         The rows of the last batch that are farthest from the reference.
     n_rows : int
