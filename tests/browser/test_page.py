@@ -60,7 +60,7 @@ def test_three_clicks_lead_to_the_answer_on_the_examples(page_of, tab):
         assert len(answer) > 20
         if tab == "train":
             # What was learned from judges a new one.
-            assert answer.startswith("Nothing shows that sensor_41 is unlike the 40 other datasets (p = 0.")
+            assert answer.startswith("Nothing shows that sensor_41 is unlike the 40 other datasets (p\xa0=\xa00.")
 
 
 @pytest.mark.parametrize("tab", TABS)
@@ -165,7 +165,7 @@ def test_a_model_is_learned_saved_sent_and_judges_new_sensors(page_of, tables, t
         judge.locator("input[type=file]").set_input_files(tmp_path / "odd.csv")
         run(judge)
         answer = judge.frame_locator("iframe").locator(".answer").inner_text()
-        assert answer.startswith("odd is unlike all 40 other datasets (p = 0.024)")
+        assert answer.startswith("odd is unlike all 40 other datasets (p\xa0=\xa00.024)")
         pair.get_by_role("button", name="Use the example").click()
         run(pair)
         first = pair.frame_locator("iframe").locator(".answer").inner_text()

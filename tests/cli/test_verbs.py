@@ -315,7 +315,7 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     assert json.loads(done.stdout)["estimator"] == "AutoRatioEstimator"
     shares = json.loads(done.stdout)["learned_shares"]
     told = run(["info", model], filled)
-    assert f"count for {shares[0]:.0%} at 1, {shares[1]:.0%} at 3, " in told.stdout
+    assert f"count for {100 * shares[0]:.0f} % at 1, {100 * shares[1]:.0f} % at 3, " in told.stdout
     assert "AutoRatioEstimator" in told.stdout
     assert "2 (x, y)" in told.stdout
     assert "learned     from 6 sources, 120 rows" in told.stdout
@@ -693,7 +693,7 @@ def test_every_verb_on_the_same_files(filled, tmp_path):
     for words in (
         "Model: new.model",
         "features    2 (x, y)",
-        "standard input (12 rows) and b.csv (14 rows)",
+        "The tables differ very strongly (divergence 0.31; p = 0.001).",
         "6 datasets, similar ones side by side:",
         "a.csv (12 rows) over b.csv (14 rows)",
         "of 14 rows of b.csv are outliers\nthreshold   ",
