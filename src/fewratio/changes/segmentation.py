@@ -526,7 +526,7 @@ def _align_constants(rows: Floats, points: list[int]) -> list[int]:
         for column in rows[start:stop].T:
             moves = np.flatnonzero(np.diff(column)) + 1
             # Noise moves in nearly every row; rare events do not.
-            if len(moves) < _MOVES * (moves[-1] - moves[0] + 1 if len(moves) else 1):
+            if not len(moves) or len(moves) < _MOVES * (moves[-1] - moves[0] + 1):
                 continue
             before, after = int(moves[0]), len(column) - int(moves[-1])
             if _QUIET * (point - start) <= before <= point - start and before > _TOGETHER:

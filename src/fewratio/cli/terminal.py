@@ -39,6 +39,5 @@ def lay_out(lines: Iterable[str]) -> Iterator[str]:
         label = _LABEL.match(line)
         indent = " " * (label.end() if label else 0)
         text = textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        # Blanks between a label and its text are kept.
         is_bold = number == 0 and not os.environ.get("NO_COLOR")
         yield typer.style(text, bold=True) if is_bold else text

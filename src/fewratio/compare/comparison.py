@@ -427,7 +427,7 @@ class ComparisonResult(Reported):
     def joint_columns(self) -> list[ColumnDifference]:
         """The columns without which half of the divergence or more is lost, though they do not differ alone.
 
-        Columns that separate the samples are left aside. Of the others, the eight strongest are measured.
+        The eight strongest columns that overlap between the samples are measured.
         """
         most = _LEFT * self._parts[0]
         return [
