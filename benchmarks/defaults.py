@@ -7,7 +7,7 @@ One JSON line per family, split, number of sources, rows per sample, with the er
 `--all-sources` measures the default alone with all sources: J of many pairs, by family, split and rows per sample.
 `--one-row` measures factors of the network's log-ratio at one row per sample without sources: J by family and in all.
 
-    python benchmarks/defaults.py --jobs 16 > results/benchmarks/defaults.jsonl
+    python benchmarks/defaults.py --first 3 --splits 10 --jobs 16 > results/benchmarks/defaults.jsonl
     python benchmarks/defaults.py --gaps
     python benchmarks/defaults.py --all-sources --families Mnist-r Isolet --splits 10 \
         > results/benchmarks/all_sources.jsonl
@@ -20,23 +20,25 @@ import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import joblib
 import numpy as np
 import torch
 
 from everyday.families import FAMILIES, split_family
-from fewratio import AutoRatioEstimator, Collection, DiscriminantRatioEstimator
+from fewratio import AutoRatioEstimator, ClassifierRatio, Collection, DiscriminantRatioEstimator
 from fewratio.estimators.mixtures import auto
 from fewratio_bench.records import circumstances
 
 RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "defaults.jsonl"
 SIZES, ALL = (1, 3, 5, 10, 30), 1000
 DEFAULT, COMMON, COLUMNS, WITHOUT, CLOSED_FORM = "default", "common unit", "column units", "no sources", "closed form"
-_N_PAIRS, _MANY_PAIRS, _N_QUERY = 16, 100, 50
+_N_PAIRS, _MANY_PAIRS, _N_QUERY = 8, 100, 50
 FACTORS = (1.0, 1.5, 2.0, 3.0)
 
 Pair = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -64,6 +66,31 @@ def error(estimator: Any, pair: Pair) -> float:
     return float(np.square(of_nu).mean() / 4 + np.square(of_de).mean() / 4 - of_nu.mean())
 
 
+@contextmanager
+def shared_work() -> Iterator[None]:
+    """Let the ways share what they have in common: classifiers of the same samples, and what is learned in a unit."""
+    fit, learn, known = ClassifierRatio._fit, DiscriminantRatioEstimator._learn, {}
+
+    def _fit(self: Any, X_nu: np.ndarray, X_de: np.ndarray) -> None:
+        key = X_nu.shape, X_nu.tobytes(), X_de.tobytes()
+        if key not in known:
+            fit(self, X_nu, X_de)
+            known[key] = dict(vars(self))
+        vars(self).update(known[key])
+
+    def _learn(self: Any, collection: Collection, validation: None) -> Any:
+        key = id(collection), repr(self.get_params())
+        if key not in known:
+            # The collection is kept, so that no other has its id later.
+            known[key] = learn(self, collection, validation), dict(vars(self)), collection
+        vars(self).update(known[key][1])
+        return known[key][0]
+
+    with patch.object(ClassifierRatio, "_fit", _fit), patch.object(DiscriminantRatioEstimator, "_learn", _learn):
+        yield
+
+
+@shared_work()
 def cell_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]]:
     """Measure all ways with so many sources of one split."""
     torch.set_num_threads(1)
@@ -71,7 +98,8 @@ def cell_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]
     found: list[dict[str, Any]] = []
     for rescaled in (False, True):
         sources, targets = split_family(family, split, rescaled)
-        if n_sources != ALL and len(sources) < n_sources:
+        # All are measured once, not again by their number.
+        if n_sources != ALL and len(sources) <= n_sources:
             return []
         collection = Collection.from_arrays(sources[:n_sources])
         ways: dict[str, Any] = {DEFAULT: AutoRatioEstimator(random_state=0).pretrain(collection)}
