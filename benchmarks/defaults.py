@@ -90,32 +90,34 @@ def shared_work() -> Iterator[None]:
         yield
 
 
-@shared_work()
 def cell_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]]:
     """Measure all ways with so many sources of one split."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    found: list[dict[str, Any]] = []
-    for rescaled in (False, True):
-        sources, targets = split_family(family, split, rescaled)
-        # All are measured once, not again by their number.
-        if n_sources != ALL and len(sources) <= n_sources:
-            return []
-        collection = Collection.from_arrays(sources[:n_sources])
-        ways: dict[str, Any] = {DEFAULT: AutoRatioEstimator(random_state=0).pretrain(collection)}
-        ways[COMMON] = AutoRatioEstimator(scale="none", random_state=0).pretrain(collection)
-        if not rescaled:
-            ways[COLUMNS] = AutoRatioEstimator(scale="columns", random_state=0).pretrain(collection)
-            ways[WITHOUT] = AutoRatioEstimator(random_state=0)
-            ways[CLOSED_FORM] = DiscriminantRatioEstimator().pretrain(collection)
-        for size in SIZES:
-            pairs = draw_pairs(targets, size, np.random.default_rng([split, size]))
-            if len(pairs) < 4:
-                continue
-            errors = {way: [round(error(estimator, pair), 4) for pair in pairs] for way, estimator in ways.items()}
-            known = {"family": family, "split": split, "n_sources": len(collection), "is_all": n_sources == ALL}
-            found.append(known | {"rescaled": rescaled, "n_support": size, "errors": errors})
-    return found
+    with shared_work():
+        return [record for rescaled in (False, True) for record in way_records(family, split, n_sources, rescaled)]
+
+
+def way_records(family: str, split: int, n_sources: int, rescaled: bool) -> Iterator[dict[str, Any]]:
+    """Measure all ways with so many sources, with columns as they are or multiplied."""
+    sources, targets = split_family(family, split, rescaled)
+    # All are measured once, not again by their number.
+    if n_sources != ALL and len(sources) <= n_sources:
+        return
+    collection = Collection.from_arrays(sources[:n_sources])
+    ways: dict[str, Any] = {DEFAULT: AutoRatioEstimator(random_state=0).pretrain(collection)}
+    ways[COMMON] = AutoRatioEstimator(scale="none", random_state=0).pretrain(collection)
+    if not rescaled:
+        ways[COLUMNS] = AutoRatioEstimator(scale="columns", random_state=0).pretrain(collection)
+        ways[WITHOUT] = AutoRatioEstimator(random_state=0)
+        ways[CLOSED_FORM] = DiscriminantRatioEstimator().pretrain(collection)
+    for size in SIZES:
+        pairs = draw_pairs(targets, size, np.random.default_rng([split, size]))
+        if len(pairs) < 4:
+            continue
+        errors = {way: [round(error(estimator, pair), 4) for pair in pairs] for way, estimator in ways.items()}
+        known = {"family": family, "split": split, "n_sources": len(collection), "is_all": n_sources == ALL}
+        yield known | {"rescaled": rescaled, "n_support": size, "errors": errors}
 
 
 def all_sources_records(family: str, split: int) -> list[dict[str, Any]]:
