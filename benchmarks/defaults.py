@@ -1,13 +1,14 @@
 r"""Is the default as good as the best of what one could choose? J by family, number of sources and rows per sample.
 
 The ways: the default with sources; the same with one unit for all columns, and with the deviation of each; without
-sources; the closed form alone. `rescaled` multiplies columns by exp(N(0, 2)) first, which only a common unit sees.
+sources; the closed form alone. Where a family has groups, the sources name theirs, and targets are of another group.
+`rescaled` multiplies columns by exp(N(0, 2)) first, which only a common unit sees.
 One JSON line per family, split, number of sources, rows per sample, with the errors (Eq. 8) of all pairs for each way.
 `--gaps` prints in how many cells the default is within 0.01, or two paired standard errors, of the best way.
 `--all-sources` measures the default alone with all sources: J of many pairs, by family, split and rows per sample.
 `--one-row` measures factors of the network's log-ratio at one row per sample without sources: J by family and in all.
 
-    python benchmarks/defaults.py --first 3 --splits 10 --jobs 16 > results/benchmarks/defaults.jsonl
+    python benchmarks/defaults.py --first 3 --splits 8 --jobs 16 > results/benchmarks/defaults.jsonl
     python benchmarks/defaults.py --gaps
     python benchmarks/defaults.py --all-sources --families Mnist-r Isolet --splits 10 \
         > results/benchmarks/all_sources.jsonl
@@ -30,7 +31,7 @@ import joblib
 import numpy as np
 import torch
 
-from everyday.families import FAMILIES, split_family
+from everyday.families import FAMILIES, split_family, split_with_groups
 from fewratio import AutoRatioEstimator, ClassifierRatio, Collection, DiscriminantRatioEstimator
 from fewratio.estimators.mixtures import auto
 from fewratio_bench.records import circumstances
@@ -100,11 +101,11 @@ def cell_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]
 
 def way_records(family: str, split: int, n_sources: int, rescaled: bool) -> Iterator[dict[str, Any]]:
     """Measure all ways with so many sources, with columns as they are or multiplied."""
-    sources, targets = split_family(family, split, rescaled)
+    sources, groups, targets = split_with_groups(family, split, rescaled)
     # All are measured once, not again by their number.
     if n_sources != ALL and len(sources) <= n_sources:
         return
-    collection = Collection.from_arrays(sources[:n_sources])
+    collection = Collection.from_arrays(sources[:n_sources], groups=groups[:n_sources])
     ways: dict[str, Any] = {DEFAULT: AutoRatioEstimator(random_state=0).pretrain(collection)}
     ways[COMMON] = AutoRatioEstimator(scale="none", random_state=0).pretrain(collection)
     if not rescaled:

@@ -108,6 +108,14 @@ def family(name: str) -> _Family:
 
 def split_family(name: str, number: int, rescaled: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Give sources in a random order, and targets: a group, or where there are none every fifth and at most ten."""
+    sources, _, targets = split_with_groups(name, number, rescaled)
+    return sources, targets
+
+
+def split_with_groups(
+    name: str, number: int, rescaled: bool = False
+) -> tuple[list[np.ndarray], list[str | None], list[np.ndarray]]:
+    """Give the same, and the group of each source."""
     datasets, groups = family(name)
     rng = np.random.default_rng([sum(map(ord, name)), number])
     if rescaled:
@@ -120,4 +128,5 @@ def split_family(name: str, number: int, rescaled: bool = False) -> tuple[list[n
     else:
         is_target = np.isin(np.arange(len(datasets)), order[: min(10, max(4, len(datasets) // 5))])
     targets = [datasets[place] for place in order if is_target[place]][:10]
-    return [datasets[place] for place in order if not is_target[place]], targets
+    sources = [place for place in order if not is_target[place]]
+    return [datasets[place] for place in sources], [groups[place] for place in sources], targets

@@ -31,15 +31,15 @@ class MixtureLoss(NamedTuple):
 
     Attributes
     ----------
-    n_pairs : int
-        Number of pairs of datasets that it was measured on.
+    n_pairs : float
+        How many pairs of datasets it counts as: smaller samples than asked for count less.
     products : ndarray of shape (m, m)
         Mean products of the ratios of two estimators.
     means : ndarray of shape (m,)
         Mean ratio of each at rows of the numerator.
     """
 
-    n_pairs: int
+    n_pairs: float
     products: Floats
     means: Floats
 
@@ -100,7 +100,7 @@ def pool_losses(losses: Sequence[MixtureLoss]) -> MixtureLoss:
     """Return the loss on all pairs that some losses were measured on."""
     weights = np.array([loss.n_pairs for loss in losses])
     products, means = (np.average([each[part] for each in losses], axis=0, weights=weights) for part in (1, 2))
-    return MixtureLoss(int(weights.sum()), products, means)
+    return MixtureLoss(float(weights.sum()), products, means)
 
 
 def measure_mixture(
@@ -112,7 +112,7 @@ def measure_mixture(
     n_pairs: int,
 ) -> MixtureLoss | None:
     """Measure the error of all means of ratios on pairs of different datasets; None if these are too short."""
-    size = _fit_size(size, datasets)
+    asked, size = size, _fit_size(size, datasets)
     used = [rows for rows in datasets if len(rows) > 2 * size]
     if len(used) < 2:
         return None
@@ -127,7 +127,8 @@ def measure_mixture(
     at_nu, at_de = found[..., :n_query], found[..., n_query:]
     weights = np.where(nu == de, SHARE_OF_SAME, (1 - SHARE_OF_SAME) / (nu != de).sum())
     products = [np.einsum("ipq,jpq,p->ij", each, each, weights / n_query) for each in (at_nu, at_de)]
-    return MixtureLoss(len(nu), alpha * products[0] + (1 - alpha) * products[1], at_nu.mean(-1) @ weights)
+    loss = alpha * products[0] + (1 - alpha) * products[1]
+    return MixtureLoss(len(nu) * size / asked, loss, at_nu.mean(-1) @ weights)
 
 
 def _fit_size(size: int, datasets: Sequence[Floats]) -> int:
