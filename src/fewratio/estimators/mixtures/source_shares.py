@@ -7,14 +7,14 @@ import numpy as np
 from scipy.optimize import nnls
 
 from fewratio.core.discriminant import Support
-from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.shapes import Floats
 from fewratio.estimators.certainty import SIZES, measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_prior
 
 # `python benchmarks/constants.py` shows what each of these constants does to the error and to the time of learning.
-# Pairs of different datasets per fold and size (beside one of a dataset with itself), and query rows per sample.
-_N_PAIRS, _N_QUERY = 3, 24
+# Pairs of different datasets per fold and size, and query rows per sample.
+_N_PAIRS, _N_QUERY = 6, 24
 # Other collections count as this many pairs; 1 to 30 are as good (benchmarks/source_prior.py --judge).
 _PAIRS_OF_PRIOR = 10
 # A heavy weight makes shares sum to one, and a little ridge decides between estimators that agree.
@@ -111,36 +111,50 @@ def measure_mixture(
     size: int,
     n_pairs: int,
 ) -> MixtureLoss | None:
-    """Measure the error of all means of ratios on pairs of different datasets; None if these are too short."""
-    asked, size = size, _fit_size(size, datasets)
-    used = [rows for rows in datasets if len(rows) > 2 * size]
-    if len(used) < 2:
-        return None
-    nu, de = _pairs(len(used), n_pairs)
-    n_query = min(_N_QUERY, min(map(len, used)) - 2 * size)
-    # The first rows of a dataset are its sample as a numerator, the next as a denominator, others are the query.
-    query = slice(2 * size, 2 * size + n_query)
-    samples = np.stack([used[a][:size] for a in nu]), np.stack([used[b][size : 2 * size] for b in de])
-    rows = np.stack([np.concatenate([used[a][query], used[b][query]]) for a, b in zip(nu, de, strict=True)])
-    ratios = [_learned_ratios(model, *samples, rows, alpha) for model in models]
-    found = np.stack([*ratios, *(other(*samples, rows) for other in others)])
-    at_nu, at_de = found[..., :n_query], found[..., n_query:]
-    weights = np.where(nu == de, SHARE_OF_SAME, (1 - SHARE_OF_SAME) / (nu != de).sum())
-    products = [np.einsum("ipq,jpq,p->ij", each, each, weights / n_query) for each in (at_nu, at_de)]
-    loss = alpha * products[0] + (1 - alpha) * products[1]
-    return MixtureLoss(len(nu) * size / asked, loss, at_nu.mean(-1) @ weights)
+    """Measure the error of all means of ratios on pairs of datasets; None if these are too short.
+
+    A third as many pairs are of a dataset with itself. Pairs of few datasets are drawn again, with other rows.
+    """
+    found = []
+    for same, share in ((False, 1 - SHARE_OF_SAME), (True, SHARE_OF_SAME)):
+        n, count = _fit_size(size, datasets, same), -(-n_pairs // 3) if same else n_pairs
+        used = [rows for rows in datasets if len(rows) > (1 + same) * n]
+        if len(used) < 2:
+            continue
+        n_query = min(_N_QUERY, min(map(len, used)) - (1 + same) * n)
+        drawn = [_draw_pair(used, number, n, n_query, same) for number in range(count)]
+        nu, de, rows = (np.stack(part) for part in zip(*drawn, strict=True))
+        ratios = [_learned_ratios(model, nu, de, rows, alpha) for model in models]
+        of_all = np.stack([*ratios, *(other(nu, de, rows) for other in others)])
+        at_nu, at_de = of_all[..., :n_query], of_all[..., n_query:]
+        of_nu, of_de = (np.einsum("ipq,jpq->ij", at, at) / (count * n_query) for at in (at_nu, at_de))
+        loss = alpha * of_nu + (1 - alpha) * of_de
+        found.append(MixtureLoss(share * n_pairs * n / size, loss, at_nu.mean((1, 2))))
+    return pool_losses(found) if found else None
 
 
-def _fit_size(size: int, datasets: Sequence[Floats]) -> int:
-    """Return the size of samples of these datasets: of short ones a third is for each sample and for the query."""
-    return min(size, max(1, int(np.median(list(map(len, datasets)))) // 3)) if datasets else size
+def _fit_size(size: int, datasets: Sequence[Floats], same: bool = False) -> int:
+    """Return the size of samples of these datasets: of short ones a third is for the query, and the rest for samples.
+
+    Those are one of each dataset, or two of the same.
+    """
+    return min(size, max(1, int(np.median(list(map(len, datasets)))) * (2 - same) // 3)) if datasets else size
 
 
-def _pairs(n_datasets: int, n_pairs: int) -> tuple[Numbers, Numbers]:
-    """Return pairs of different datasets, and one of a dataset with itself."""
-    places = np.arange(min(n_pairs, n_datasets * (n_datasets - 1)))
-    nu = places % n_datasets
-    return np.append(nu, 0), np.append((nu + 1 + places // n_datasets) % n_datasets, 0)
+def _draw_pair(datasets: Sequence[Floats], number: int, size: int, n_query: int, same: bool) -> tuple[Floats, ...]:
+    """Draw samples of a numerator and a denominator, and query rows of both, which are in neither.
+
+    Every dataset is paired with the next one, then with the one after that, and so on (or always with itself), and then
+    again with rows that come later.
+    """
+    again, nu = divmod(number, len(datasets))
+    again, step = (again, 0) if same else divmod(again, len(datasets) - 1)
+    of_nu, of_de = (
+        np.roll(datasets[place % len(datasets)], -again * size, axis=0) for place in (nu, nu + (step + 1) * (not same))
+    )
+    # The first rows are the sample as a numerator, the last as a denominator.
+    query_nu, query_de = (of_nu[size:-size],) * 2 if same else (of_nu[size:], of_de[:-size])
+    return of_nu[:size], of_de[-size:], np.concatenate([query_nu[:n_query], query_de[-n_query:]])
 
 
 def _learned_ratios(model: DiscriminantModel, nu: Floats, de: Floats, rows: Floats, alpha: float) -> Floats:
