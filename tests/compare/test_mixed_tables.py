@@ -21,6 +21,7 @@ from fewratio import (
     detect_changes,
     importance_weights,
 )
+from fewratio.errors import FewRatioWarning
 from tests.mixed import mixed
 
 A, B = mixed(24, 0, lot="old"), mixed(22, 1, shift=2.0, lot="new")
@@ -102,7 +103,9 @@ def test_a_changed_floor_is_a_difference():
     """Whole numbers in steps of one count rows only if they are called so."""
     low, high = (pd.DataFrame({"floor": range(start, start + 12)}) for start in (1, 13))
     rng = np.random.default_rng(0)
-    result = compare_datasets(low.assign(p=rng.normal(size=12)), high.assign(p=rng.normal(size=12)), random_state=0)
+    tables = low.assign(p=rng.normal(size=12)), high.assign(p=rng.normal(size=12))
+    with pytest.warns(FewRatioWarning, match="'floor' counts rows from one dataset to the next"):
+        result = compare_datasets(*tables, random_state=0)
     assert result.p_value == 0.001
     assert result.non_overlapping == [("floor", "1 to 12", "13 to 24", 1.0)]
 

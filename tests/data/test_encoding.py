@@ -342,6 +342,15 @@ def test_ids(make, name, values, is_id):
     assert left_out(encode(frame, keep=name)[0]) == {}
 
 
+def test_a_count_that_goes_on_from_table_to_table_is_said():
+    tables = [{"order": np.arange(4) + first, "p": np.ones(4)} for first in (1, 5, 9)]
+    with pytest.warns(FewRatioWarning, match=r"'order' counts rows from one dataset to the next.* drop=\['order'\]"):
+        assert left_out(encode_together(dict(zip("ABC", tables, strict=True)))[0]) == {}
+    # One with a gap, and one that starts again, may be measurements.
+    for others in (tables[:1] + tables[2:], tables[:1] * 3):
+        assert left_out(encode_together(dict(zip("ABC", others, strict=False)))[0]) == {}
+
+
 def test_a_saved_index_is_left_out_of_every_container(tmp_path):
     frame = pd.DataFrame({"x": np.arange(9) / 4})[lambda each: each.x != 1]
     frame.to_csv(tmp_path / "a.csv")

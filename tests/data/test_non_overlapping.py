@@ -222,7 +222,7 @@ def test_many_columns_need_more_rows():
 
     def pair(n_columns):
         others = {f"p{j}": noise(10, j) for j in range(n_columns)}
-        sides = ([0.0, 1.0, 2.0, 3.0, 4.0], slice(5)), ([5.0, 6.0, 7.0, 8.0, 9.0], slice(5, 10))
+        sides = ([0.0, 1.0, 2.0, 3.0, 4.0], slice(5)), ([6.0, 7.0, 8.0, 9.0, 10.0], slice(5, 10))
         return ({"s": s} | {k: v[part] for k, v in others.items()} for s, part in sides)
 
     assert "s" in find(*pair(3))

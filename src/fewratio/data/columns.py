@@ -391,12 +391,13 @@ def decide_column(
     may_be_id &= rules.finds_ids and raws[0].is_named and kind == NUMBER
     if may_be_id:
         exact = shift_wide(found) if TEXT not in {values.kind for values in found} else numbers
-        if _count_rows(label, exact if parts is None else [exact[0][rows] for rows in parts]):
+        tables = exact if parts is None else [exact[0][rows] for rows in parts]
+        if _count_rows(label, tables):
             return Column(label, left_out=ID)
-        if INDEX_NAME.fullmatch(label):
+        found_count = _describe_count(label, tables)
+        if found_count:
             use = name_parameter("drop", label, f"drop={[label]!r}")
-            found_name = "is named like an index that a program saved, but does not count rows"
-            warn_of_kinds(label, found_name, "it is read as a measurement", f"{use} leaves it out")
+            warn_of_kinds(label, found_count, "it is read as a measurement", f"{use} leaves it out")
     check_exact(found)
     present = np.concatenate([each[~np.isnan(each)] for each in numbers])
     if not len(present):
@@ -525,4 +526,19 @@ def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
         return have_own or bool(INDEX_NAME.fullmatch(label) and all(map(_count_again, tables)))
     if COUNT_NAME.fullmatch(label) is None:
         return False
-    return any(all((np.diff(np.sort(numbers)) == 1).all() for numbers in each) for each in (tables, [pooled]))
+    return any(all(map(_have_no_gap, each)) for each in (tables, [pooled]))
+
+
+def _describe_count(label: str, tables: Sequence[NDArray[np.float64]]) -> str:
+    """Say why a column may be no measurement although it names no rows; nothing if it looks like one."""
+    if INDEX_NAME.fullmatch(label):
+        return "is named like an index that a program saved, but does not count rows"
+    is_long = len(tables) > 1 and sum(map(len, tables)) >= _LEAST_DIFFERENT
+    if is_long and all(map(_have_no_gap, [*tables, np.concatenate(tables)])):
+        return "counts rows from one dataset to the next, so it alone separates them"
+    return ""
+
+
+def _have_no_gap(numbers: NDArray[np.float64]) -> bool:
+    """Return whether numbers are n, n + 1, n + 2 and so on, in any order."""
+    return bool((np.diff(np.sort(numbers)) == 1).all())
