@@ -1,7 +1,8 @@
 r"""Is the default as good as the best of what one could choose? J by family, number of sources and rows per sample.
 
 The ways: the default with sources; the same with one unit for all columns, and with the deviation of each; without
-sources; the closed form alone. Where a family has groups, the sources name theirs, and targets are of another group.
+sources; the closed form alone. With 0 sources: the default, whose units are deviations, and one unit. Where a family
+has groups, the sources name theirs, and targets are of another group.
 `rescaled` multiplies columns by exp(N(0, 2)) first, which only a common unit sees.
 One JSON line per family, split, number of sources, rows per sample, with the errors (Eq. 8) of all pairs for each way.
 `--gaps` prints in how many cells the default is within 0.01, or two paired standard errors, of the best way.
@@ -105,10 +106,15 @@ def way_records(family: str, split: int, n_sources: int, rescaled: bool) -> Iter
     # All are measured once, not again by their number.
     if n_sources != ALL and len(sources) <= n_sources:
         return
-    collection = Collection.from_arrays(sources[:n_sources], groups=groups[:n_sources])
-    ways: dict[str, Any] = {DEFAULT: AutoRatioEstimator(random_state=0).pretrain(collection)}
-    ways[COMMON] = AutoRatioEstimator(scale="none", random_state=0).pretrain(collection)
-    if not rescaled:
+    ways: dict[str, Any] = {
+        DEFAULT: AutoRatioEstimator(random_state=0),
+        COMMON: AutoRatioEstimator(scale="none", random_state=0),
+    }
+    if n_sources:
+        collection = Collection.from_arrays(sources[:n_sources], groups=groups[:n_sources])
+        for estimator in ways.values():
+            estimator.pretrain(collection)
+    if n_sources and not rescaled:
         ways[COLUMNS] = AutoRatioEstimator(scale="columns", random_state=0).pretrain(collection)
         ways[WITHOUT] = AutoRatioEstimator(random_state=0)
         ways[CLOSED_FORM] = DiscriminantRatioEstimator().pretrain(collection)
@@ -117,7 +123,8 @@ def way_records(family: str, split: int, n_sources: int, rescaled: bool) -> Iter
         if len(pairs) < 4:
             continue
         errors = {way: [round(error(estimator, pair), 4) for pair in pairs] for way, estimator in ways.items()}
-        known = {"family": family, "split": split, "n_sources": len(collection), "is_all": n_sources == ALL}
+        n_used = min(n_sources, len(sources))
+        known = {"family": family, "split": split, "n_sources": n_used, "is_all": n_sources == ALL}
         yield known | {"rescaled": rescaled, "n_support": size, "errors": errors}
 
 
@@ -186,7 +193,7 @@ def print_gaps() -> None:
             plain[*key, split] = errors
         else:
             # These do not depend on units, but for rounding.
-            errors |= {way: plain[*key, split][way] for way in (COLUMNS, WITHOUT, CLOSED_FORM)}
+            errors |= {way: values for way, values in plain[*key, split].items() if way not in (DEFAULT, COMMON)}
         for way, values in errors.items():
             cells[record["rescaled"], *key][way][split] = values
     for rescaled in (False, True):
@@ -195,7 +202,8 @@ def print_gaps() -> None:
             if is_rescaled == rescaled:
                 means = {way: _mean(splits, splits) for way, splits in errors.items()}
                 best = min(means, key=means.__getitem__)
-                same, without = (dict.fromkeys(errors[DEFAULT], way) for way in (best, WITHOUT))
+                without = WITHOUT if WITHOUT in errors else DEFAULT
+                same, without = (dict.fromkeys(errors[DEFAULT], way) for way in (best, without))
                 others = {split: _pick(errors, split) for split in same}
                 found.append((key, means, *(_is_behind(errors, each) for each in (same, others, without))))
         _, _, *counts = zip(*found, strict=True)
@@ -207,7 +215,8 @@ def print_gaps() -> None:
             f"{worse}.\n"
         )
         for way in (DEFAULT, COMMON, COLUMNS, WITHOUT, CLOSED_FORM):
-            shown = [f"{np.mean([means[way] for key, means, *_ in found if key[2] == size]):.3f}" for size in SIZES]
+            of_sizes = [[means[way] for key, means, *_ in found if key[2] == size and key[1]] for size in SIZES]
+            shown = [f"{np.mean(each):.3f}" for each in of_sizes]
             sys.stdout.write(f"{way:>14}: {' / '.join(shown)}\n")
         for key, means, is_behind, *_ in found:
             if is_behind:
@@ -233,7 +242,7 @@ def _is_behind(errors: dict[str, dict[int, list[float]]], ways: dict[int, str]) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--families", nargs="+", choices=list(FAMILIES), default=list(FAMILIES))
-    parser.add_argument("--sources", type=int, nargs="+", default=[2, 5, 10, 20, 40, ALL])
+    parser.add_argument("--sources", type=int, nargs="+", default=[0, 2, 5, 10, 20, 40, ALL])
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--jobs", type=int, default=1)
