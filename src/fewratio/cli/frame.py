@@ -199,8 +199,10 @@ class Request:
             from fewratio.core.container import write_atomically
 
             write_atomically(path, payload)
+        written = ", ".join(str(path) for path in (self.output, self.plot, self.report) if path is not None)
+        lines = [*answer.lines, *([f"written     {written}"] if written else [])]
         try:
-            typer.echo(text if self.json else "\n".join(lay_out(answer.lines)))
+            typer.echo(text if self.json else "\n".join(lay_out(lines)))
         except OSError as error:
             error.filename = "standard output"
             raise
@@ -236,8 +238,11 @@ class Request:
 
     def write_first_rows(self, columns: Mapping[str, Sequence[Any]], n_rows: int) -> Iterator[str]:
         """Yield the first of `n_rows` rows of a result as lines, and say where to find the others."""
-        rows = zip(*(values[:SHOWN] for values in columns.values()), strict=True)
-        yield from align_columns([tuple(columns), *rows])
+        from fewratio.core.wording import write_alike
+
+        shown = [list(values[:SHOWN]) for values in columns.values()]
+        shown = [write_alike(values) if isinstance(values[0], float) else values for values in shown]
+        yield from align_columns([tuple(columns), *zip(*shown, strict=True)])
         yield from self.and_more(n_rows - SHOWN)
 
     def _estimator(self, *inputs: Path) -> "RatioEstimator | None":
@@ -371,11 +376,11 @@ def identify_rows(table: "Table", start: int = 0) -> dict[str, Any]:
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
 
-def fits(rows: Sequence[Sequence[Any]]) -> bool:
-    """Return whether a table can be printed without cutting any cell."""
+def fits(columns: Sequence[Sequence[Any]]) -> bool:
+    """Return whether the columns of a table can be printed without cutting any cell."""
     from fewratio.core.wording import write_cell
 
-    return sum(max(len(write_cell(cell)) for cell in column) + 2 for column in zip(*rows, strict=True)) <= find_width()
+    return sum(max(len(write_cell(cell)) for cell in column) + 2 for column in columns) <= find_width()
 
 
 def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
