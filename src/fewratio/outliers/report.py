@@ -53,19 +53,19 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     first = [f"{called}{row}: {why}" for row, why in zip(names, said, strict=True)][: min(_NAMED, n_outliers)]
     found = "is an outlier" if n_outliers == 1 else "are outliers"
     headline = f"{n_outliers} of {n_rows} {found}{result.expectation}."
-    answer = f"{headline} Most anomalous: {'; '.join(first)}."
+    answer = f"{headline}\nMost anomalous: {'; '.join(first)}."
     if not n_outliers:
         answer = headline = f"No outliers were found among {n_rows}."
     if result.shift:
-        answer += f" {result.shift}"
+        answer += f"\n{result.shift}"
     if result.errors:
         n_errors = len(result.errors)
-        answer += f" {write_count(n_errors, 'cell')} {'looks' if n_errors == 1 else 'look'} like errors, listed below."
+        answer += f"\n{write_count(n_errors, 'cell')} {'looks' if n_errors == 1 else 'look'} like errors, listed below."
     for each in result.non_overlapping:
-        answer += f" {each.describe(['the normal rows', name])}."
+        answer += f"\n{each.describe(['the normal rows', name])}."
     n_normals = len(detector._normals)
     if n_normals < _FEW_NORMALS:
-        answer += f" With {write_count(n_normals, 'normal row')} outliers are easily missed; give more if you can."
+        answer += f"\nWith {write_count(n_normals, 'normal row')} outliers are easily missed; give more if you can."
     about = (
         f"A row is an outlier if its score is below {result.threshold:.3g}: {result.meaning}. The scores depend on all "
         "rows that are judged together."
@@ -165,11 +165,11 @@ def _beside(result: Any, reasons: list[Any]) -> page.Charts:
         "normal": (batch.numbers[~result.is_outlier], FIRST),
         "outlier": (batch.numbers[result.is_outlier], OUTLIER),
     }
-    colours = [colour for rows, colour in parts.values() if len(rows)]
-    parts = {kind: rows for kind, (rows, _) in parts.items() if len(rows)}
+    parts = {kind: each for kind, each in parts.items() if len(each[0])}
+    samples, colours = zip(*parts.values(), strict=True)
     largest = {places[reason.columns[0]] for reason in reasons[:_HEAT]}
     told = {label: each for label, each in columns.items() if largest & set(range(each[1].start, each[1].stop))}
-    distributions = list(by_column(told, list(parts.values())).values())[:_LARGE]
+    distributions = list(by_column(told, samples).values())[:_LARGE]
     return page.Charts([each.chart(list(parts), colours) for each in distributions])
 
 
