@@ -118,7 +118,8 @@ def _errors(result: Any) -> page.Table:
     ]
     left = len(result.errors) - len(shown)
     note = "In standard deviations outside all normal rows." + f" {left} more are left out here." * (left > 0)
-    return page.Table("Cells, the strangest first", ("row", "judged", "why", "deviations"), table, True, note)
+    headings = ("row", "judged", "why", "deviations")
+    return page.Table("Cells, the strangest first", headings, table, True, note, minor=("judged", "deviations"))
 
 
 def _reasons(names: list[str], reasons: list[Any]) -> Chart:
