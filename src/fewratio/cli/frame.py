@@ -46,7 +46,7 @@ SHOWN = 10
 # The fewest characters of a cell, which may make a table wider than a line.
 _LEAST_WIDTH = 12
 # A number in a cell, or an empty cell.
-_NUMBER = re.compile(r"(> )?[+-]?[\d.,]+(e[+-]?\d+)?( ?%)?|")
+_NUMBER = re.compile(r"(> |over )?[+-]?[\d.,]+(e[+-]?\d+)?( ?%| [mbtr]+illion)?|")
 
 # The exit code if a condition of --fail-if holds.
 FAILED = 3
@@ -199,7 +199,9 @@ class Request:
             from fewratio.core.container import write_atomically
 
             write_atomically(path, payload)
-        written = ", ".join(str(path) for path in (self.output, self.plot, self.report) if path is not None)
+        # Some answers end with the file that has the other rows.
+        last, paths = "".join(answer.lines[-1:]), (self.output, self.plot, self.report)
+        written = ", ".join(str(path) for path in paths if path is not None and str(path) not in last)
         lines = [*answer.lines, *([f"written     {written}"] if written else [])]
         try:
             typer.echo(text if self.json else "\n".join(lay_out(lines)))
