@@ -97,7 +97,9 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
         def report(step: int, loss: float | None) -> None:
             if time.monotonic() >= started:
                 progress.start()
-            progress.update(task, completed=step, rate=f"{progress.tasks[0].speed or 0:.0f} {unit}/s")
+            speed = progress.tasks[0].speed or 0
+            # Slow steps have a time left; a rate of 0 says nothing.
+            progress.update(task, completed=step, rate=f"{speed:.0f} {unit}/s" if speed >= 1 else "")
             if loss is not None:
                 progress.update(task, loss=f"validation {loss:.4f}")
 

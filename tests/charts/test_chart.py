@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fewratio.charts.chart import Picture, chart_spec, combine
-from fewratio.charts.distributions import marked_histogram, signed_bars
+from fewratio.charts.distributions import marked_histogram, signed_bars, stacked_histograms
 from fewratio.charts.style import INK
 from fewratio.errors import DataNotFoundError, MissingPackageError, ParameterError
 
@@ -96,3 +96,15 @@ def test_a_name_in_the_data_cannot_end_the_script_of_a_page(tmp_path):
     assert "<script>alert" not in page
     spec, _ = json.JSONDecoder().raw_decode(page.partition("const spec = ")[2])
     assert spec["title"]["text"] == name
+
+
+def test_histograms_of_several_samples_do_not_overlap():
+    shares = {"first": [0.5, 0.5], "second": [1.0, 0.0], "a </name>": [0.2, 0.8]}
+    data = stacked_histograms([0.0, 1.0, 2.0], shares, "size", "Three samples.").data
+    strips = {}
+    for sample, foot, top in zip(data["sample"], data["foot"], data["top"], strict=True):
+        strips.setdefault(sample, []).append((foot, top))
+    # From top to bottom in the given order; the largest share fills nine tenths of its strip.
+    assert [feet.pop() for feet in ({foot for foot, _ in strip} for strip in strips.values())] == [2, 1, 0]
+    assert all(0 <= top - foot <= 0.9 for strip in strips.values() for foot, top in strip)
+    assert strips["second"][0] == (1, 1.9)

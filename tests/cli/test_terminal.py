@@ -81,3 +81,32 @@ def test_a_real_terminal_gets_the_answer_in_bold_and_no_line_is_too_long(tmp_pat
     lines = shown.decode().replace("\r", "").split("\n")
     assert lines[0].startswith("\x1b[1mThe tables differ")
     assert max(len(line) for line in lines if not line.startswith("  ")) <= 78
+
+
+def test_a_narrow_terminal_shows_whole_names_of_columns(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    names = [f"length_of_the_{part}_mm" for part in ("bill", "body", "wing")]
+    for file, mean in (("a", 0), ("b", 2)):
+        table = pd.DataFrame({name: rng.normal(mean, 1, 30) for name in names})
+        table.iloc[0] = np.nan
+        table.to_csv(tmp_path / f"{file}.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
+    shown = {}
+    for width in (80, 120):
+        monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda _, n=width: os.terminal_size((n, 24)))
+        shown[width] = CliRunner().invoke(app, ["compare", "a.csv", "b.csv"]).stdout.partition("differ in")[2]
+        assert max(map(len, shown[width].partition("regions")[0].splitlines())) <= width
+        assert all(f"  {name} " in shown[width] for name in names)
+    assert "3 % / 3 %" in shown[120]
+    assert "3 % / 3 %" not in shown[80]
+
+
+def test_files_that_were_written_are_named(tmp_path, monkeypatch):
+    pd.DataFrame({"size": range(30)}).to_csv(tmp_path / "a.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["compare", "a.csv", "a.csv", "--permutations", "0", "--output", "rows.csv"]
+    shown = CliRunner().invoke(app, arguments).stdout
+    assert shown.endswith("written     rows.csv\n")
+    assert (tmp_path / "rows.csv").is_file()
+    assert "written" not in CliRunner().invoke(app, [*arguments, "--json"]).stdout

@@ -41,7 +41,7 @@ def different():
 def test_the_answer_names_what_differs(different):
     report = different._report()
     assert " Without size, no difference was found (p = " in different.verdict
-    assert report.answer == f"{different.verdict} The column size alone separates 96 % of the rows. Strongest: size."
+    assert report.answer == f"{different.verdict} The column size alone separates 96 % of the rows.\nStrongest: size."
     assert report.facts["Rows"].startswith("40 of A, ")
     assert "of at most 0.5" in report.facts["Divergence"]
 
@@ -195,8 +195,9 @@ def test_ratios_of_other_estimators(estimator):
 def assert_valid(text):
     """Its data are JSON, without numbers that JSON has not."""
     data = re.search(r'<script type="application/json" id="charts">(.*?)</script>', text, re.DOTALL)[1]
-    charts = json.loads(data, parse_constant=pytest.fail)["charts"]
-    assert all(len({len(values) for values in columns.values()}) == 1 for _, columns in charts)
+    found = json.loads(data, parse_constant=pytest.fail)
+    sizes = [len(kept["places"] if isinstance(kept, dict) else kept) for kept in found["columns"]]
+    assert all(len({sizes[place] for place in columns.values()}) == 1 for _, columns in found["charts"])
 
 
 def test_hostile_names_and_values_are_text():

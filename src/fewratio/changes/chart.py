@@ -41,8 +41,11 @@ def series_chart(
         Whether x holds dates as ISO texts, else numbers.
     """
     levels = {"y": number("level", **_Y), "detail": name("segment")}
+    is_share = set(data["y"]) <= {0, 1, None}
+    # A line between 0 and 1 would fill the chart.
+    ticks = layer("tick", {"y": number("y", **_Y)}, color=FIRST, orient="vertical", size=12, thickness=1, opacity=0.6)
     lines = [
-        layer("line", {"y": number("y", **_Y)}, color=FIRST, strokeWidth=1),
+        ticks if is_share else layer("line", {"y": number("y", **_Y)}, color=FIRST, strokeWidth=1),
         layer("line", levels, color=CURRENT, strokeWidth=2),
     ]
     if "low" in data:

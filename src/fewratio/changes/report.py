@@ -85,11 +85,14 @@ def report_each(results: Any, name: str, command: str | None) -> page.Report:
     facts = {"Series": f"{len(results)}, by {by}"}
     if any(result.is_test for result in results.values()):
         facts["Level"] = "Holds for each series separately, not for all together."
-    sections = []
+    sections: list[page.Section] = []
     for series, part in parts.items():
-        about = [f"{part.answer}", *(f"{key}: {value}." for key, value in part.facts.items() if key != "Guarantee")]
+        about = f"{part.answer} {part.facts['Rows']}. {part.facts.get('Notes', '')}".strip()
+        # How to read the charts is said once.
         blocks = [block for section in part.sections[:-1] for block in section.blocks]
-        sections.append(page.Section(series, [page.Text(" ".join(about)), *blocks]))
+        told = [] if sections else blocks[:1]
+        charts = [block for block in blocks if not isinstance(block, page.Text)]
+        sections.append(page.Section(series, [page.Text(about), *told, *charts]))
     making = page.describe_making(results.settings, command, "detect_changes", ("series",))
     sections.append(page.Section("How this was made", making))
     return page.Report(f"Changes of {name} by {by}", answer, facts, sections)

@@ -1,5 +1,6 @@
 """Charts of how values are distributed in samples: histograms and shares."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,12 +17,15 @@ from fewratio.charts.chart import (
     number,
 )
 from fewratio.charts.style import BLUE, FIRST, MUTED, OUTLIER, PINK, SECOND
+from fewratio.core.wording import shorten
 
-_COLOURS = (FIRST, SECOND, MUTED, OUTLIER, BLUE, PINK)
+COLOURS = (FIRST, SECOND, MUTED, OUTLIER, BLUE, PINK)
 # Lines must be distinguishable without colour.
 _SHAPES = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
 # Multiples of the golden ratio, without their whole part, spread evenly.
 _GOLDEN = 0.618
+# Letters of a name beside a histogram.
+_STRIP_NAME = 24
 _DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4], [4, 1]]
 
 
@@ -108,6 +112,7 @@ def step_lines(
     description: str,
     is_time: bool = False,
     is_logarithmic: bool = False,
+    colours: Sequence[str] = COLOURS,
 ) -> Chart:
     """Draw histograms of several samples on common bins, each as a line of steps; dates are ISO texts."""
     names = list(shares)
@@ -117,7 +122,7 @@ def step_lines(
     encoding = {
         "x": x,
         "y": number("value", "share of rows", axis=PERCENT | {"tickCount": 4, "grid": False}, stack=None),
-        "color": encode_samples(names, _COLOURS, legend),
+        "color": encode_samples(names, colours, legend),
         "strokeDash": encode_samples(names, _DASHES, legend),
     }
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
@@ -125,6 +130,39 @@ def step_lines(
     data = long_form({label: [*values, values[-1]] for label, values in shares.items()}, edge=edges)
     # Room for the names of several samples.
     return Chart(chart_spec(200 + 15 * max(0, len(names) - 2), mark=mark, encoding=encoding), data, description)
+
+
+def stacked_histograms(
+    edges: Sequence[float] | Sequence[str],
+    shares: Mapping[str, Sequence[float]],
+    title: str,
+    description: str,
+    is_time: bool = False,
+    is_logarithmic: bool = False,
+    colours: Sequence[str] = COLOURS,
+) -> Chart:
+    """Draw histograms of several samples on common bins, one below the other; dates are ISO texts."""
+    names = list(shares)
+    largest = max(max(values) for values in shares.values()) or 1.0
+    # The name of a sample stands at the foot of its bars.
+    called = json.dumps([shorten(label, _STRIP_NAME) for label in names[::-1]])
+    axis = {"values": list(range(len(names))), "labelExpr": f"{called}[datum.value]", "domain": False, "ticks": False}
+    scale = {"domain": [0, len(names)], "nice": False}
+    x = _axis("low", title, is_time, is_logarithmic)
+    encoding = {
+        "x": x,
+        "x2": {"field": "high"},
+        "y": number("foot", axis=axis | {"labelBaseline": "bottom"}, scale=scale),
+        "y2": {"field": "top"},
+        "color": encode_samples(names, colours, None),
+        "tooltip": [name("sample", "sample"), number("value", "share of rows", format=".1%")],
+    }
+    data = long_form(shares, low=edges[:-1], high=edges[1:])
+    feet = [len(names) - 1 - place for place, values in enumerate(shares.values()) for _ in values]
+    data["foot"] = feet
+    data["top"] = [round(foot + 0.9 * value / largest, 3) for foot, value in zip(feet, data["value"], strict=True)]
+    spec = chart_spec(60 + 44 * len(names), mark={"type": "rect", "opacity": 0.85}, encoding=encoding)
+    return Chart(spec, data, description)
 
 
 def _axis(field: str, title: str, is_time: bool, is_logarithmic: bool) -> dict[str, Any]:
@@ -142,6 +180,7 @@ def dot_strips(
     description: str,
     is_time: bool = False,
     is_logarithmic: bool = False,
+    colours: Sequence[str] = COLOURS,
 ) -> Chart:
     """Draw each value of few rows as a dot, one strip per sample; dates are ISO texts."""
     names = list(values)
@@ -153,7 +192,7 @@ def dot_strips(
         "x": x | {"scale": x["scale"] | {"padding": 12}},
         "y": name("sample", sort=names, axis={"labelExpr": SHORTENED, "domain": False, "ticks": False}),
         "yOffset": {"field": "jitter", "type": "quantitative", "scale": {"domain": [-0.5, 1.5]}},
-        "color": encode_samples(names, _COLOURS, None),
+        "color": encode_samples(names, colours, None),
         "shape": encode_samples(names, _SHAPES, None),
     }
     mark = {"type": "point", "filled": True, "size": 45, "opacity": 0.75}
@@ -163,14 +202,20 @@ def dot_strips(
     return Chart(spec, data, description)
 
 
-def grouped_bars(labels: Sequence[str], shares: Mapping[str, Sequence[float]], title: str, description: str) -> Chart:
+def grouped_bars(
+    labels: Sequence[str],
+    shares: Mapping[str, Sequence[float]],
+    title: str,
+    description: str,
+    colours: Sequence[str] = COLOURS,
+) -> Chart:
     """Draw the shares of categories in several samples, side by side."""
     names = list(shares)
     encoding = {
         "y": name("category", sort=None, scale={"paddingInner": 0.2}),
         "yOffset": {"field": "sample", "sort": names},
         "x": number("value", f"{title}: share of rows", axis=PERCENT | {"tickCount": 5}),
-        "color": encode_samples(names, _COLOURS),
+        "color": encode_samples(names, colours),
         "tooltip": [name("category", "category"), name("sample", "sample"), number("value", "share", format=".1%")],
     }
     # At least one line of text per category.

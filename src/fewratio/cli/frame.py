@@ -46,7 +46,7 @@ SHOWN = 10
 # The fewest characters of a cell, which may make a table wider than a line.
 _LEAST_WIDTH = 12
 # A number in a cell, or an empty cell.
-_NUMBER = re.compile(r"(> )?[+-]?[\d.,]+(e[+-]?\d+)?( ?%)?|")
+_NUMBER = re.compile(r"(> |over )?[+-]?[\d.,]+(e[+-]?\d+)?( ?%| [mbtr]+illion)?|")
 
 # The exit code if a condition of --fail-if holds.
 FAILED = 3
@@ -199,8 +199,12 @@ class Request:
             from fewratio.core.container import write_atomically
 
             write_atomically(path, payload)
+        # Some answers end with the file that has the other rows.
+        last, paths = "".join(answer.lines[-1:]), (self.output, self.plot, self.report)
+        written = ", ".join(str(path) for path in paths if path is not None and str(path) not in last)
+        lines = [*answer.lines, *([f"written     {written}"] if written else [])]
         try:
-            typer.echo(text if self.json else "\n".join(lay_out(answer.lines)))
+            typer.echo(text if self.json else "\n".join(lay_out(lines)))
         except OSError as error:
             error.filename = "standard output"
             raise
@@ -236,8 +240,11 @@ class Request:
 
     def write_first_rows(self, columns: Mapping[str, Sequence[Any]], n_rows: int) -> Iterator[str]:
         """Yield the first of `n_rows` rows of a result as lines, and say where to find the others."""
-        rows = zip(*(values[:SHOWN] for values in columns.values()), strict=True)
-        yield from align_columns([tuple(columns), *rows])
+        from fewratio.core.wording import write_alike
+
+        shown = [list(values[:SHOWN]) for values in columns.values()]
+        shown = [write_alike(values) if isinstance(values[0], float) else values for values in shown]
+        yield from align_columns([tuple(columns), *zip(*shown, strict=True)])
         yield from self.and_more(n_rows - SHOWN)
 
     def _estimator(self, *inputs: Path) -> "RatioEstimator | None":
@@ -371,11 +378,11 @@ def identify_rows(table: "Table", start: int = 0) -> dict[str, Any]:
     return rows if table.row_names is None else rows | {"name": list(table.row_names)}
 
 
-def fits(rows: Sequence[Sequence[Any]]) -> bool:
-    """Return whether a table can be printed without cutting any cell."""
+def fits(columns: Sequence[Sequence[Any]]) -> bool:
+    """Return whether the columns of a table can be printed without cutting any cell."""
     from fewratio.core.wording import write_cell
 
-    return sum(max(len(write_cell(cell)) for cell in column) + 2 for column in zip(*rows, strict=True)) <= find_width()
+    return sum(max(len(write_cell(cell)) for cell in column) + 2 for column in columns) <= find_width()
 
 
 def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:

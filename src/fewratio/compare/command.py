@@ -245,21 +245,30 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     differ = result.p_value is None or result.p_value <= LEVEL
     heading = "differ in" if differ else "by column"
     yield f"{heading:<12}(effect: {explain_effects(named[: frame.SHOWN], result.names[0])}{tested})"
-    has_gaps = any(each.missing_first or each.missing_second for each in named[: frame.SHOWN])
-    cells = [("", *result.names, *(("missing",) * has_gaps), "effect", *(("p",) if tested else ()))]
-    is_measured = named[0].alone is not None
-    cells[0] += ("alone", "without") * is_measured
-    for each in named[: frame.SHOWN]:
-        test = () if each.p_value is None else (f"{each.p_value:.3g}",)
-        parts = ["" if part is None else f"{part:.2g}" for part in (each.alone, each.without)] if is_measured else []
-        gaps = (f"{write_share(each.missing_first)} / {write_share(each.missing_second)}",) * has_gaps
-        name = f"{each.column} *" if each in result.joint_columns else str(each.column)
-        cells.append((name, each.first, each.second, *gaps, write_effect(each.effect), *test, *parts))
-    yield from frame.align_columns(cells)
+    shown = named[: frame.SHOWN]
+    names = [f"{each.column} *" if each in result.joint_columns else str(each.column) for each in shown]
+    gaps = [f"{write_share(each.missing_first)} / {write_share(each.missing_second)}" for each in shown]
+    has_gaps = any(each.missing_first or each.missing_second for each in shown)
+    columns: list[list[Any]] = [
+        ["", *names],
+        [result.names[0], *(each.first for each in shown)],
+        [result.names[1], *(each.second for each in shown)],
+        ["effect", *(write_effect(each.effect) for each in shown)],
+        *([["p", *("" if each.p_value is None else f"{each.p_value:.3g}" for each in shown)]] if tested else []),
+    ]
+    optional = [["missing", *gaps]] if has_gaps else []
+    if named[0].alone is not None:
+        for part in ("alone", "without"):
+            found = [getattr(each, part) for each in shown]
+            optional.append([part, *("" if each is None else f"{each:.2g}" for each in found)])
+    # In a narrow terminal whole names say more than these.
+    while optional and not frame.fits([*columns, *optional]):
+        optional.pop(0)
+    yield from frame.align_columns([*zip(*columns, *optional, strict=True)])
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
     if differ:
-        said = [*explain_parts(result, named[: frame.SHOWN]), write_source(result)]
+        said = [*explain_parts(result, shown if optional else result.joint_columns), write_source(result)]
         yield from (f"  {each}" for each in filter(None, said))
 
 
@@ -333,7 +342,7 @@ def _write_group_columns(result: "GroupComparisonResult") -> "Iterator[str]":
         test = [write_effect(each.effect), *([f"{each.p_value:.3g}"] * tested)]
         side_by_side.append([str(each.column), *each.values, each.group, *test])
         only_most.append([str(each.column), each.group, each.values[result.names.index(each.group)], *test])
-    yield from frame.align_columns(side_by_side if frame.fits(side_by_side) else only_most)
+    yield from frame.align_columns(side_by_side if frame.fits([*zip(*side_by_side, strict=True)]) else only_most)
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
 

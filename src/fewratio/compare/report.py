@@ -121,20 +121,20 @@ def _overview(result: Any) -> list[page.Block]:
 
 def _answer(result: Any) -> str:
     named = [cut(str(each.column)) for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
-    strongest = f" Strongest: {', '.join(named)}."
-    caution = f" {result.caution}" if result.caution else ""
+    strongest = f"\nStrongest: {', '.join(named)}."
+    caution = f"\n{result.caution}" if result.caution else ""
     if result.p_value is None:
         return f"{result.verdict}{_apart(result)}{strongest}{caution}"
     rest = f"{_not_compared(result)}{caution}"
     if result.p_value > LEVEL:
         return f"{result.verdict}{_apart(result)}{rest}"
-    together = " No single column stands out; they differ together."
+    together = "\nNo single column stands out; they differ together."
     told = strongest if named else together
     told += f" {source}" if (source := write_source(result)) else ""
-    told += f" {result.words[0].write(result.names)}." if result.words else ""
-    told += f" {result.relations[0].write(result.names)}." if result.relations else ""
+    told += f"\n{result.words[0].write(result.names)}." if result.words else ""
+    told += f"\n{result.relations[0].write(result.names)}." if result.relations else ""
     is_hint = (result.without_non_overlapping or result).p_value > LEVEL
-    told += f" {result.regions[0].write(result.names)}." if result.regions and not is_hint else ""
+    told += f"\n{result.regions[0].write(result.names)}." if result.regions and not is_hint else ""
     return f"{result.verdict}{_apart(result)}{told}{rest}"
 
 
@@ -156,7 +156,7 @@ def _not_compared(result: Any) -> str:
     """Name the columns that one table lacks."""
     columns = () if result.encoding is None else result.encoding.columns
     names = [cut(column.name) for column in columns if column.left_out == NOT_IN_ALL]
-    return f" Not compared, since only one table has them: {write_list(names, _NAMED)}." if names else ""
+    return f"\nNot compared, since only one table has them: {write_list(names, _NAMED)}." if names else ""
 
 
 def _facts(result: Any) -> dict[str, str]:
@@ -274,7 +274,7 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
             n_first=_FIRST,
             larger=[distributions[each.column].chart(result.names) for each in shown[:_FIRST]],
             colours={a: FIRST, b: SECOND},
-            minor=("kind",),
+            minor=("kind", "missing", "alone", "without"),
         ),
         page.Charts([distributions[each.column].chart(result.names) for each in shown[:_LARGE]]),
     ]
@@ -370,8 +370,8 @@ def _regions(result: Any) -> list[page.Block]:
         [
             rule,
             *(page.Number(share, text) for share, text in zip((each.first, each.second), each.shares, strict=True)),
-            page.Number(min(each.ratio, 1e9), ratio),
-            f"{write_number(each.ratio_low, 2)} to {write_number(each.ratio_high, 2)}",
+            page.Number(min(each.ratio, 1e9), ratio.replace("inf", "∞")),
+            f"{write_number(each.ratio_low, 2)} to {write_number(each.ratio_high, 2)}".replace("inf", "∞"),
             page.Number(each.p_value, f"{each.p_value:.3f}"),
         ]
         for rule, each, ratio in zip(rules, result.regions, ratios, strict=True)

@@ -73,9 +73,9 @@ def compare_all(
             warnings.simplefilter("ignore")
             return compare_two and compare_two(*tables, estimator=estimator, random_state=request.seed, **options)
 
-    lines = [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     # JSON has the numbers of all pairs.
-    lines += [] if request.json else _lines(result, request, lambda *pair: compare(*sorted(pair)), differences)
+    lines = [] if request.json else [*_lines(result, request, lambda *pair: compare(*sorted(pair)), differences)]
+    lines += [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
     if n_larger := sum(size > result.settings["n_rows"] for size in datasets.sizes):
         which = "each dataset" if n_larger == len(datasets) else f"the {write_count(n_larger, 'dataset')} with more"
         lines.append(f"rows     {result.settings['n_rows']} of {which}, drawn at random, say which is the nearest")

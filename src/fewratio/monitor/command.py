@@ -39,7 +39,7 @@ def monitor(
     if state is not None:
         frame.check_target(state, "--state", reference, *batches, endings=(SUFFIX,))
     (first, *tables), estimator = request.read(reference, *batches)
-    from fewratio.core.wording import write_count
+    from fewratio.core.wording import write_count, write_large
     from fewratio.monitor.monitor import DriftMonitor
 
     with _alone(state):
@@ -58,21 +58,21 @@ def monitor(
             if state is not None:
                 watch.save(state)
     result = watch.state
-    largest = f"{1 / result.p_value:.3g} at its largest, " * result.alarm
-    lines = [result.summary, f"evidence    {largest}{result.evidence:.3g} now; alarm at {1 / watch.level:.3g}"]
+    largest = f"{write_large(1 / result.p_value)} at its largest, " * result.alarm
+    lines = [result.summary, f"evidence    {largest}{write_large(result.evidence)} now; alarm at {1 / watch.level:.3g}"]
     if result.alarm:
         lines.append("next        Find the cause. If rows are now as they should be: --rebase, with a new reference.")
-    lines.append(f"p-value     {result.p_value:.3g}, valid whenever you look")
+    lines.append(f"p-value     {result.p_value_text}, valid whenever you look")
     lines += [f"skipped     {label}: it was counted before" for label in skipped]
     if watch.encoding.is_named:
         lines.append(f"columns     {watch.encoding.summary}")
     if result.columns:
         lines.append("changed     what the bets on each column alone have won")
-        cells = [(each.column, each.change, each.evidence) for each in result.columns]
+        cells = [(each.column, each.change, write_large(each.evidence)) for each in result.columns]
         lines += frame.align_columns([("column", "change", "evidence"), *cells[: frame.SHOWN]])
     shown = result.batches[-frame.SHOWN :]
     ends = [batch.first for batch in shown[1:]] + [result.n_rows]
-    counted = [(each.name, end - each.first, each.evidence) for each, end in zip(shown, ends, strict=True)]
+    counted = [(each.name, end - each.first, write_large(each.evidence)) for each, end in zip(shown, ends, strict=True)]
     lines += ["batches     the last ones", *frame.align_columns([("batch", "rows", "evidence after it"), *counted])]
     if state is not None:
         lines.append(f"State: {state} ({write_count(result.n_rows, 'row')})")
@@ -158,7 +158,7 @@ VERB = Verb(
             "reference": ("Reference", "Rows that are as they should be", "example-line_reference"),
             "batches": (
                 "New rows",
-                "One table or several, in the order of their names; a table that was counted before is skipped",
+                "One table or several, in the order of time; a table that was counted before is skipped",
                 "example-line_monday example-line_tuesday example-line_wednesday",
             ),
             "state": ("State (optional)", "What you saved last time, to go on from there", ""),

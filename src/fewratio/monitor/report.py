@@ -7,7 +7,7 @@ import numpy as np
 
 from fewratio.charts.chart import Chart, Picture, chart_spec, combine, layer, number
 from fewratio.charts.style import FIRST, OUTLIER
-from fewratio.core.wording import write_count
+from fewratio.core.wording import write_count, write_large, write_share
 from fewratio.report import page
 
 # The picture does not show evidence below this share of the stake.
@@ -26,23 +26,24 @@ def report_state(state: Any, command: str | None) -> page.Report:
     level = state.settings["level"]
     facts = {
         "Rows": write_count(state.n_rows, "row"),
-        "Evidence": f"{state.evidence:.3g} now; alarm at {1 / level:.3g}",
-        "p-value": f"{state.p_value:.3g}, valid at any moment",
+        "Evidence": f"{write_large(state.evidence)} now; alarm at {1 / level:.3g}",
+        "p-value": f"{state.p_value_text}, valid at any moment",
         "Chance of a false alarm": f"{level:.3g}, ever",
     }
     evidence = "what bets on this column alone have won; the alarm counts only its share of all columns"
     columns = page.Table(
         "Columns with evidence of a change", ("column", "change", "evidence"),
-        [[each.column, each.change, each.evidence] for each in state.columns], False, f"Evidence: {evidence}.",
+        [[each.column, each.change, _evidence(each)] for each in state.columns], False, f"Evidence: {evidence}.",
     )  # fmt: skip
     rows = page.Table(
         "Rows of the last batch, the farthest from the reference first",
-        ("row (counted from 0)", "farther than this share of all rows before", "farthest in"),
-        [[str(each.row), each.rank, each.column] for each in state.rows],
+        ("row", "farther than this share of all rows before", "farthest in"),
+        [[str(each.row), page.Number(each.rank, write_share(each.rank)), each.column] for each in state.rows],
+        note="Rows are counted from 0.",
     )
     batches = page.Table(
         "The last batches", ("batch", "first row", "evidence after it"),
-        [[each.name, each.first, each.evidence] for each in state.batches], True,
+        [[each.name, each.first, _evidence(each)] for each in state.batches], True,
     )  # fmt: skip
     about = (
         "The evidence is what bets that the rows are unlike the reference have won, from a stake of 1. If nothing has "
@@ -55,7 +56,11 @@ def report_state(state: Any, command: str | None) -> page.Report:
         page.Section("Rows and batches", [rows, batches]),
         page.Section("How this was made", page.describe_making(state.settings, call, "", ())),
     ]
-    return page.Report("Monitor", state.summary, facts, sections)
+    return page.Report("Monitor", state.summary, facts, sections, headline=state.headline)
+
+
+def _evidence(found: Any) -> page.Number:
+    return page.Number(found.evidence, write_large(found.evidence))
 
 
 def draw_evidence(state: Any) -> Picture:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_count
+from fewratio.core.wording import write_count, write_large
 from fewratio.report.reported import Reported, make_plain
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # The largest logarithm of a number that a float can hold.
 _LARGEST = 700.0
+# A smaller p-value is only said to be smaller.
+_LEAST = 0.0001
 
 
 class Since(NamedTuple):
@@ -106,16 +108,32 @@ class MonitorState(Reported):
     def locate(self, row: int) -> str:
         """Describe a row by its number in its batch, counting from 0."""
         found = [batch for batch in self.batches if batch.first <= row]
+        if found and found[-1].first == 0:
+            return f"row {row} of {found[-1].name}"
         return f"row {row}" + (f" (row {row - found[-1].first} of {found[-1].name})" if found else "")
+
+    @property
+    def headline(self) -> str:
+        """The first sentence of the answer."""
+        if self.alarm and self.alarm_row is not None:
+            return f"Alarm at {self.locate(self.alarm_row)}."
+        seen = write_count(self.n_rows, "row")
+        return (
+            f"No alarm after {seen}: evidence {write_large(self.evidence)}, alarm at {1 / self.settings['level']:.3g}."
+        )
+
+    @property
+    def p_value_text(self) -> str:
+        """The p-value in words, without digits that nobody needs."""
+        return f"{self.p_value:.3g}" if self.p_value >= _LEAST else f"below {_LEAST}"
 
     @property
     def summary(self) -> str:
         """The answer in a sentence or two."""
-        seen = write_count(self.n_rows, "row")
-        if not self.alarm or self.since is None or self.alarm_row is None:
-            return f"No alarm after {seen}: evidence {self.evidence:.3g}, alarm at {1 / self.settings['level']:.3g}."
+        if not self.alarm or self.since is None:
+            return self.headline
         low, high = self.since.low, self.since.high
-        text = f"Alarm at {self.locate(self.alarm_row)}. The change began about {self.locate(self.since.row)}, "
+        text = f"{self.headline} The change began about {self.locate(self.since.row)}, "
         text += f"between rows {low} and {high}." if low < high else "no earlier and no later."
         told = ", ".join(f"{each.column} ({each.change})" for each in self.columns[:3])
         return f"{text} {f'Columns: {told}' if told else 'No column alone shows it: columns together do'}."

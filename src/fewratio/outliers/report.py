@@ -8,13 +8,13 @@ import numpy as np
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
-from fewratio.charts.style import FIRST, OUTLIER
+from fewratio.charts.style import FIRST, MUTED, OUTLIER
 from fewratio.core.wording import write_count, write_number, write_signed
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
 
-_NAMED, _BINS, _HEAT, _LARGE = 3, 40, 10, 4
+_NAMED, _BINS, _HEAT, _LARGE, _FIRST = 3, 40, 10, 4, 10
 # Deviations at which the colours of the heat map end.
 _COLOURED = 6
 # Counts so far apart need a logarithmic axis to be seen.
@@ -49,27 +49,23 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     if result.samples.encoding is not None and result.samples.encoding.is_named:
         facts["Columns"] = result.samples.encoding.summary
     called = "" if table.row_names is not None else "row "
-    column = "" if table.feature_names is not None else "column "
-    first = [
-        f"{called}{row} ({column}{reason.columns[0]} {write_signed(reason.differences[0])})"
-        for row, reason in zip(names, reasons, strict=True)
-    ][: min(_NAMED, n_outliers)]
+    said = [_say_why(result, *each) for each in zip(lowest.tolist(), reasons, strict=True)]
+    first = [f"{called}{row}: {why}" for row, why in zip(names, said, strict=True)][: min(_NAMED, n_outliers)]
     found = "is an outlier" if n_outliers == 1 else "are outliers"
     headline = f"{n_outliers} of {n_rows} {found}{result.expectation}."
-    answer = f"{headline} Most anomalous: {', '.join(first)}."
+    answer = f"{headline}\nMost anomalous: {'; '.join(first)}."
     if not n_outliers:
         answer = headline = f"No outliers were found among {n_rows}."
     if result.shift:
-        answer += f" {result.shift}"
+        answer += f"\n{result.shift}"
     if result.errors:
-        cell, n_more = result.errors[0], len(result.errors) - 1
-        more = f", and {write_count(n_more, 'more cell')} below" if n_more else ""
-        answer += f" Looks like an error: {called}{rows.row_names(table, np.array([cell.row]))[0]}, {cell.text}{more}."
+        n_errors = len(result.errors)
+        answer += f"\n{write_count(n_errors, 'cell')} {'looks' if n_errors == 1 else 'look'} like errors, listed below."
     for each in result.non_overlapping:
-        answer += f" {each.describe(['the normal rows', name])}."
+        answer += f"\n{each.describe(['the normal rows', name])}."
     n_normals = len(detector._normals)
     if n_normals < _FEW_NORMALS:
-        answer += f" With {write_count(n_normals, 'normal row')} outliers are easily missed; give more if you can."
+        answer += f"\nWith {write_count(n_normals, 'normal row')} outliers are easily missed; give more if you can."
     about = (
         f"A row is an outlier if its score is below {result.threshold:.3g}: {result.meaning}. The scores depend on all "
         "rows that are judged together."
@@ -77,7 +73,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     call = command or f"{detector!r}.fit(X_inlier).detect(X).to_html(path)"
     treatment = column_treatment(result.samples, ("the normal rows", name), result.non_overlapping)
     sections = [
-        page.Section("The most anomalous rows", _rank(result, lowest, names, reasons)),
+        page.Section("The most anomalous rows", _rank(result, lowest, names, reasons, said)),
         *([page.Section("Cells that look like errors", [_errors(result)])] if result.errors else []),
         page.Section("Scores", [page.Text(about), _scores(result)]),
         page.Section("Beside the normal rows", [_beside(result, reasons)]),
@@ -88,24 +84,27 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     return page.Report(f"Outliers of {name}", answer, facts, sections, headline=headline)
 
 
-def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> list[page.Block]:
+def _say_why(result: Any, row: int, reason: Any) -> str:
+    """Say why a row is anomalous, as the terminal does: its strangest cell, or in what it differs most."""
+    return result.reasons.get(row) or reason.largest(_REASONS).summary
+
+
+def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: list[str]) -> list[page.Block]:
     table = [
-        [
-            text,
-            float(result.scores[row]),
-            "outlier" if result.is_outlier[row] else "normal",
-            reason.largest(_REASONS).summary,
-        ]
-        for text, row, reason in zip(names, lowest.tolist(), reasons, strict=True)
+        [text, float(result.scores[row]), "outlier" if result.is_outlier[row] else "normal", why]
+        for text, row, why in zip(names, lowest.tolist(), said, strict=True)
     ]
-    called = "row" if result.row_names is not None else "row (counted from 0)"
     left = int(result.is_outlier.sum()) - len(table)
     note = (
         "In brackets: how far a row is from the mean of its nearest normal rows, in standard deviations of the "
         "normal rows."
-    ) + f" {left} more outliers are left out here." * (left > 0)
-    headings = (called, "score", "judged", "differs most in")
-    ranked = page.Table("Rows, the most anomalous first", headings, table, True, note)
+        + " Rows are counted from 0." * (result.row_names is None)
+        + f" {left} more outliers are left out here." * (left > 0)
+    )
+    headings = ("row", "score", "judged", "why, or differs most from the nearest normal rows in")
+    ranked = page.Table(
+        "Rows, the most anomalous first", headings, table, True, note, minor=("score", "judged"), n_first=_FIRST
+    )
     return [ranked, _reasons(names[:_HEAT], reasons[:_HEAT])]
 
 
@@ -119,7 +118,8 @@ def _errors(result: Any) -> page.Table:
     ]
     left = len(result.errors) - len(shown)
     note = "In standard deviations outside all normal rows." + f" {left} more are left out here." * (left > 0)
-    return page.Table("Cells, the strangest first", ("row", "judged", "why", "deviations"), table, True, note)
+    headings = ("row", "judged", "why", "deviations")
+    return page.Table("Cells, the strangest first", headings, table, True, note, minor=("judged", "deviations"))
 
 
 def _reasons(names: list[str], reasons: list[Any]) -> Chart:
@@ -162,15 +162,16 @@ def _beside(result: Any, reasons: list[Any]) -> page.Charts:
     normals, batch, columns = result.detector._normals, result.samples.tables[0], result.samples.columns
     places = _places(batch)
     parts = {
-        "known normal": normals,
-        "normal": batch.numbers[~result.is_outlier],
-        "outlier": batch.numbers[result.is_outlier],
+        "known normal": (normals, MUTED),
+        "normal": (batch.numbers[~result.is_outlier], FIRST),
+        "outlier": (batch.numbers[result.is_outlier], OUTLIER),
     }
-    parts = {kind: rows for kind, rows in parts.items() if len(rows)}
+    parts = {kind: each for kind, each in parts.items() if len(each[0])}
+    samples, colours = zip(*parts.values(), strict=True)
     largest = {places[reason.columns[0]] for reason in reasons[:_HEAT]}
     told = {label: each for label, each in columns.items() if largest & set(range(each[1].start, each[1].stop))}
-    distributions = list(by_column(told, list(parts.values())).values())[:_LARGE]
-    return page.Charts([each.chart(list(parts)) for each in distributions])
+    distributions = list(by_column(told, samples).values())[:_LARGE]
+    return page.Charts([each.chart(list(parts), colours) for each in distributions])
 
 
 def _places(batch: Any) -> dict[Any, int]:

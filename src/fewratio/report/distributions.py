@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.charts.chart import Chart
-from fewratio.charts.distributions import dot_strips, grouped_bars, mirrored_bars, step_lines
+from fewratio.charts.distributions import (
+    COLOURS,
+    dot_strips,
+    grouped_bars,
+    mirrored_bars,
+    stacked_histograms,
+    step_lines,
+)
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_share
 from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, FREE, NUMBER, TIME, VECTOR, choose_duration_unit
@@ -25,6 +32,8 @@ _MOST_CATEGORIES = 12
 _ENDS, _FAR = (0.005, 0.995), 3.0
 # Samples of so few rows are drawn as dots, if no other has too many of them.
 _FEW_ROWS, _MOST_DOTS = 20, 200
+# Lines of more samples cross each other too often.
+_MOST_LINES = 2
 # A logarithmic axis is for numbers over two decades, half of which would fill a tenth of a linear one.
 _DECADES, _SPIKE = 100, 0.1
 _UNITS = {TIME: "hour of the day", FREE: "words", VECTOR: "first direction"}
@@ -76,21 +85,22 @@ class Distribution(NamedTuple):
             self.labels, self.shares[0], self.shares[1], f"Most in {' and '.join(names)}: {self.summary}"
         )
 
-    def chart(self, names: Sequence[str]) -> Chart:
+    def chart(self, names: Sequence[str], colours: Sequence[str] = COLOURS) -> Chart:
         """Draw all samples with axes: dates along time, numbers along their values, categories side by side."""
         title, shares = self.column.name, dict(zip(names, self.shares, strict=True))
         description = f"{title}. Most in {', '.join(names)}: {self.summary}."
         if self.edges is None:
-            return grouped_bars(self.labels, shares, title, description)
+            return grouped_bars(self.labels, shares, title, description, colours)
         unit, size = self.column.zone, 1.0
         if self.column.kind in _UNITS:
             unit = _UNITS[self.column.kind]
         elif self.column.kind == DURATION:
             unit, size = choose_duration_unit(max(map(abs, self.edges)))
         title += f" ({unit})" if unit else ""
-        told = title, description, self.column.kind == DATE, self.is_logarithmic
+        told = title, description, self.column.kind == DATE, self.is_logarithmic, colours
         if self.values is None:
-            return step_lines(self._as_drawn(self.edges, size), shares, *told)
+            draw = step_lines if len(names) <= _MOST_LINES else stacked_histograms
+            return draw(self._as_drawn(self.edges, size), shares, *told)
         values = {name: self._as_drawn(each, size) for name, each in zip(names, self.values, strict=True)}
         return dot_strips(values, *told)
 

@@ -23,6 +23,8 @@ _STATIC = Path(__file__).parent / "static"
 # Most rows of a table in a notebook.
 _FEW_ROWS = 10
 _LONGEST_SETTING = 1000
+# Texts of a chart that recur so often are kept once.
+_OFTEN = 4
 # Blanks at which a line must not break: "p = 0.01", "95 %", "1 ± 2".
 _TOGETHER = re.compile(r"(?<=\bp) (?=[=<>] )|(?<=[=<>]) (?=[\d-])|(?<=\d) (?=%)| (?=± )|(?<=±) ")
 
@@ -113,7 +115,7 @@ class Report:
     ----------
     title : str
     answer : str
-        A few sentences.
+        A few sentences; those after the headline are listed line by line.
     facts : mapping of str to str
         What the answer is based on.
     sections : sequence of Section
@@ -183,8 +185,8 @@ def describe_making(
     versions = {"fewratio": fewratio.__version__, "Python": platform.python_version(), **packages}
     return [
         Code(command, "This makes the report again:"),
-        *([Table("Settings", ("setting", "value"), list(given.items()))] if given else []),
-        Table("Versions", ("package", "version"), list(versions.items())),
+        *([Table("Settings", ("setting", "value"), list(given.items()), is_folded=True)] if given else []),
+        Table("Versions", ("package", "version"), list(versions.items()), is_folded=True),
     ]
 
 
@@ -205,10 +207,11 @@ class _Cell(NamedTuple):
 
 
 class _Charts:
-    """The charts of a page; a specification that several charts share is kept once."""
+    """The charts of a page; a specification or column that several charts share is kept once."""
 
     def __init__(self) -> None:
         self.specs: dict[str, int] = {}
+        self.columns: dict[str, int] = {}
         self.entries: list[tuple[int, Any]] = []
         self.config: dict[str, Any] = {}
 
@@ -218,8 +221,18 @@ class _Charts:
         content = {key: value for key, value in chart.spec.items() if key != "config"}
         self.config = chart.spec["config"]
         place = self.specs.setdefault(json.dumps(content, sort_keys=True, allow_nan=False), len(self.specs))
-        self.entries.append((place, chart.data))
+        self.entries.append((place, {name: self._place(values) for name, values in chart.data.items()}))
         return len(self.entries) - 1
+
+    def _place(self, values: Sequence[Any]) -> int:
+        """Return the place of a column of data; texts that recur are kept once, too."""
+        kept: Any = list(values)
+        texts = list(dict.fromkeys(kept)) if kept and all(isinstance(value, str) for value in kept) else kept
+        if _OFTEN * len(texts) <= len(kept):
+            places = {text: place for place, text in enumerate(texts)}
+            kept = {"texts": texts, "places": [places[value] for value in kept]}
+        written = json.dumps(kept, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return self.columns.setdefault(written, len(self.columns))
 
     def number(self, block: Block) -> dict[str, Any]:
         """Return a block in the form the template expects."""
@@ -254,9 +267,11 @@ class _Charts:
     def as_json(self) -> str:
         """Return all charts as JSON that cannot end the element that contains it."""
         specs = f"[{','.join(self.specs)}]"
-        entries = json.dumps(self.entries, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        columns = f"[{','.join(self.columns)}]"
+        entries = json.dumps(self.entries, separators=(",", ":"))
         config = json.dumps(self.config, allow_nan=False)
-        return f'{{"config":{config},"specs":{specs},"charts":{entries}}}'.replace("<", "\\u003c")
+        whole = f'{{"config":{config},"specs":{specs},"columns":{columns},"charts":{entries}}}'
+        return whole.replace("<", "\\u003c")
 
 
 def _write_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:

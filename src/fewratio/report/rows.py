@@ -76,9 +76,9 @@ def row_table(
         values["rows alike"] = [page.Number(count, str(count)) for count in counts.tolist()]
     values |= cells(raw, rows, labels)
     numbers = [[page.Number(value, f"{value:.2f}") for value in each[rows].tolist()] for each in found.values()]
-    called = "row (counted from 0)" if table.row_names is None else "row"
+    note = "Rows are counted from 0." if table.row_names is None else ""
     shown = list(zip(row_names(table, rows), *numbers, *values.values(), strict=True))
-    return page.Table(caption, [called, *found, *values], shown)
+    return page.Table(caption, ["row", *found, *values], shown, note=note)
 
 
 def row_map(

@@ -48,12 +48,12 @@ export async function sendFile(file) {
   return post(named("files", file.name), file, bytes);
 }
 
-// Several tables as one, in the order of their names.
-export const joinFiles = (sent) => (sent.length === 1 ? sent[0] : { id: sent.map(({ id }) => id), name: sent.map(({ name }) => name).join(", ") });
+// Several tables as one, in their order.
+export const joinFiles = (sent) => (sent.length === 1 ? sent[0] : { id: sent.map(({ id }) => id), name: sent.map(({ name }) => name).join(", "), parts: sent });
 
 export async function sendFiles(files, tell) {
   const sent = [];
-  for (const { file } of files.sort((one, other) => one.path.localeCompare(other.path, "en", { numeric: true }))) {
+  for (const { file } of files) {
     tell(`${sent.length + 1} of ${files.length} files`);
     sent.push(await sendFile(file));
   }

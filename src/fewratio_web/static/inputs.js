@@ -1,5 +1,5 @@
 // Inputs for files: choose, or drop.
-import { COMPRESSED, STATE, TABLES, sendFile, sendFiles, sendFolder } from "./api.js";
+import { COMPRESSED, STATE, TABLES, joinFiles, sendFile, sendFiles, sendFolder } from "./api.js";
 import { make, newId } from "./dom.js";
 
 async function filesBelow(entry, path) {
@@ -27,6 +27,7 @@ export class FileInput {
     const isFolder = reads === "folder", isState = reads === "state";
     Object.assign(this, { key, label, isFolder, isState, isSeveral, onClear, onChange, file: null, isRefused: false, taken: 0 });
     this.status = make("p", { class: "chosen", role: "status" });
+    this.order = make("ol", { class: "order", hidden: true });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });
     const heading = newId("place");
     const chosen = (input) => this.take([...input.files].map((file) => ({ file, path: file.webkitRelativePath || file.name })));
@@ -45,7 +46,7 @@ export class FileInput {
         this.element.classList.remove("over");
         this.take(await dropped(event.dataTransfer));
       },
-    }, make("h3", { id: heading }, label), make("p", {}, hint ?? ""), this.status, ...fields, this.problem);
+    }, make("h3", { id: heading }, label), make("p", {}, hint ?? ""), this.status, this.order, ...fields, this.problem);
   }
 
   async take(files) {
@@ -75,6 +76,20 @@ export class FileInput {
     return this.file !== null && !this.isRefused && !this.isState;
   }
 
+  // Several files, each with a button to move it up: a browser may give them in another order than that of time.
+  listFiles() {
+    const parts = this.file?.parts ?? [];
+    this.order.hidden = !parts.length;
+    this.order.replaceChildren(...parts.map((part, place) => make("li", {}, part.name, ...(place ? [make("button", {
+      type: "button", "aria-label": `Move ${part.name} up`,
+      onclick: () => {
+        this.set(joinFiles([...parts.slice(0, place - 1), part, parts[place - 1], ...parts.slice(place + 1)]));
+        this.onClear();
+        this.onChange();
+      },
+    }, "↑")] : []))));
+  }
+
   // A file that was sent has not been read yet.
   set(file) {
     Object.assign(this, { file, isRefused: false });
@@ -83,7 +98,8 @@ export class FileInput {
   }
 
   accept() {
-    this.show(`✓ ${this.file.name}${this.file.files ? ` (${this.file.files} files)` : ""}`, true);
+    const { name, files, parts } = this.file;
+    this.show(`✓ ${parts ? `${parts.length} files, in this order:` : `${name}${files ? ` (${files} files)` : ""}`}`, true);
   }
 
   // Show what is wrong until another file is chosen.
@@ -94,6 +110,7 @@ export class FileInput {
 
   show(status, isFilled = false, problem = "") {
     this.status.textContent = status;
+    this.listFiles();
     this.element.classList.toggle("filled", isFilled);
     this.problem.textContent = problem;
     this.problem.hidden = !problem;

@@ -1,11 +1,16 @@
 "use strict";
 (() => {
-  const { config, specs, charts } = JSON.parse(document.getElementById("charts").textContent);
+  const { config, specs, columns, charts } = JSON.parse(document.getElementById("charts").textContent);
 
   // Columns of equal length as rows.
-  const rowsOf = (columns) => {
-    const names = Object.keys(columns);
-    return columns[names[0]].map((_, i) => Object.fromEntries(names.map((name) => [name, columns[name][i]])));
+  const rowsOf = (data) => {
+    const names = Object.keys(data);
+    return data[names[0]].map((_, i) => Object.fromEntries(names.map((name) => [name, data[name][i]])));
+  };
+  // Texts that recur are kept once, with their places.
+  const columnAt = (place) => {
+    const kept = columns[place];
+    return Array.isArray(kept) ? kept : kept.places.map((i) => kept.texts[i]);
   };
   // ast: expressions are interpreted, so that no text is ever run as a script.
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
@@ -18,17 +23,17 @@
     const legend = { columns: 1, labelLimit: width - 80, layout: { top: { direction: "vertical" } } };
     return { ...options, config: { legend, axis: { titleLimit: width - 80 } } };
   };
-  const embed = async (element, place, columns) => {
-    const values = rowsOf(columns);
-    const told = fitted(element.clientWidth, columns);
+  const embed = async (element, place, data) => {
+    const values = rowsOf(data);
+    const told = fitted(element.clientWidth, data);
     if (compiled[place] === undefined) {
       const first = window.vegaEmbed(element, { ...specs[place], config, data: { name: "rows", values } }, told);
       compiled[place] = first.then((result) => result.vgSpec);
       return;
     }
     const spec = await compiled[place];
-    const data = spec.data.map((each) => (each.name === "rows" ? { ...each, values } : each));
-    await window.vegaEmbed(element, { ...spec, data }, { ...told, mode: "vega" });
+    const filled = spec.data.map((each) => (each.name === "rows" ? { ...each, values } : each));
+    await window.vegaEmbed(element, { ...spec, data: filled }, { ...told, mode: "vega" });
   };
   const draw = (element) => {
     observer.unobserve(element);
@@ -39,7 +44,7 @@
     const inside = document.createElement("div");
     inside.setAttribute("aria-hidden", "true");
     element.replaceChildren(inside);
-    embed(inside, spec, data);
+    embed(inside, spec, Object.fromEntries(Object.entries(data).map(([name, at]) => [name, columnAt(at)])));
   };
   const observer = new IntersectionObserver(
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
@@ -71,7 +76,8 @@
     };
     const search = table.querySelector(".search");
     const status = search.querySelector("[role=status]");
-    search.hidden = false;
+    // A few rows are seen at a glance.
+    search.hidden = rows.length <= 10;
     search.querySelector("input").addEventListener("input", (event) => {
       const wanted = event.target.value.trim().toLowerCase();
       close();
