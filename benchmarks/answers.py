@@ -53,11 +53,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn: pairs, series, divisions of tables")
     parser.add_argument("--draws", type=int, help="pairs, or series, per row of a table")
     parser.add_argument("--kinds", nargs="+", help="kinds of series with or without changes, by default all")
+    parser.add_argument("--modes", nargs="+", help="modes in which to look for changes in these, by default all")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     args = parser.parse_args()
     made_by = {"quick": args.quick, "seed": args.seed, "threads": 1, **circumstances()}
     with parallel_config("loky", inner_max_num_threads=1), Parallel(args.jobs) as run:
-        plan = Plan(run, args.quick, args.seed, args.draws, args.kinds)
+        plan = Plan(run, args.quick, args.seed, args.draws, args.kinds, args.modes)
         for table, (answer, measure, halves) in TABLES.items():
             if not {table, answer, *(["halves"] if halves else [])} & set(args.only):
                 continue

@@ -132,7 +132,7 @@ def overlap(first: range, second: range) -> float:
 def false_changes(report: Report, plan: Plan, modes: Modes = MODES) -> None:
     """Measure how often a change is reported in series without any, by kind of noise."""
     for kind, make in plan.select(UNCHANGED).items():
-        for mode, options in modes.items():
+        for mode, options in plan.select_modes(modes).items():
             seeds = plan.seeds(plan.count(2, 100))
             found = plan.run(delayed(_find)(make, seed, options) for seed in seeds)
             counts = np.array([len(each) for each in found])
@@ -149,7 +149,7 @@ def false_changes(report: Report, plan: Plan, modes: Modes = MODES) -> None:
 def power(report: Report, plan: Plan, modes: Modes = ALL_MODES) -> None:
     """Measure how often a change is found within ten rows, alone or among others, and what it is called."""
     for kind, (make, row) in plan.select(CHANGED).items():
-        for mode, options in modes.items():
+        for mode, options in plan.select_modes(modes).items():
             seeds = plan.seeds(plan.count(2, 100))
             found = plan.run(delayed(_find)(make, seed, options) for seed in seeds)
             is_near = [[abs(change["row"] - row) <= NEAR for change in each] for each in found]
