@@ -10,6 +10,7 @@ python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
 python benchmarks/answers.py --only weights > results/benchmarks/weights.jsonl            # four minutes
 python benchmarks/answers.py --only false power-of-kinds swings --draws 150 --jobs 16 --seed 23   # > changes.jsonl
+python benchmarks/answers.py --only pieces --seed 81 --draws 40 > results/benchmarks/pieces.jsonl
 python benchmarks/answers.py --only limit --draws 2000 --jobs 16            # divergence and its limit; needs no torch
 python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """
@@ -21,7 +22,7 @@ from collections.abc import Callable
 
 from joblib import Parallel, parallel_config
 
-from everyday import changes, comparison, errors, outliers, weights
+from everyday import changes, comparison, errors, outliers, pieces, weights
 from everyday.data import HALVES
 from everyday.plan import Plan
 from fewratio_bench.records import circumstances
@@ -34,7 +35,7 @@ except ImportError:
 
 ANSWERS = {
     module.__name__.split(".")[-1]: module
-    for module in (comparison, changes, weights, outliers, errors, ratios)
+    for module in (comparison, changes, pieces, weights, outliers, errors, ratios)
     if module
 }
 # The answer to which a table belongs, what makes it, and the halves of the data that it is made on.
