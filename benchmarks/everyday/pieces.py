@@ -196,9 +196,11 @@ PIECES = {
 
 def pieces(report: Report, plan: Plan) -> None:
     """Measure false changes, changes found within ten rows, and F1 without each piece."""
+    n = plan.count(2, 50)
+    # Before anything runs: by then the files may have been edited.
+    lines = {name: sum(map(_count_lines, piece.needs)) for name, piece in PIECES.items()}
     for name, piece in plan.select_modes(PIECES).items():
-        n = plan.count(2, 50)
-        record: dict[str, Any] = {"lines": sum(map(_count_lines, piece.needs)), "false": {}, "found": {}}
+        record: dict[str, Any] = {"lines": lines[name], "false": {}, "found": {}}
         for kind in piece.kinds if plan.kinds is None else plan.select(dict.fromkeys(piece.kinds)):
             found = plan.run(delayed(_find_without)(name, kind, seed) for seed in plan.seeds(n))
             if kind in _NULLS:
