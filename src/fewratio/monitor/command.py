@@ -39,7 +39,7 @@ def monitor(
     if state is not None:
         frame.check_target(state, "--state", reference, *batches, endings=(SUFFIX,))
     (first, *tables), estimator = request.read(reference, *batches)
-    from fewratio.core.wording import write_count
+    from fewratio.core.wording import write_count, write_number
     from fewratio.monitor.monitor import DriftMonitor
 
     with _alone(state):
@@ -58,8 +58,9 @@ def monitor(
             if state is not None:
                 watch.save(state)
     result = watch.state
-    largest = f"{1 / result.p_value:.3g} at its largest, " * result.alarm
-    lines = [result.summary, f"evidence    {largest}{result.evidence:.3g} now; alarm at {1 / watch.level:.3g}"]
+    now, largest, limit = (write_number(each) for each in (result.evidence, 1 / result.p_value, 1 / watch.level))
+    largest = f"{largest} at its largest, " * result.alarm
+    lines = [result.summary, f"evidence    {largest}{now} now; alarm at {limit}"]
     if result.alarm:
         lines.append("next        Find the cause. If rows are now as they should be: --rebase, with a new reference.")
     lines.append(f"p-value     {result.p_value:.3g}, valid whenever you look")

@@ -7,7 +7,7 @@ import numpy as np
 
 from fewratio.charts.chart import Chart, Picture, chart_spec, combine, layer, number
 from fewratio.charts.style import FIRST, OUTLIER
-from fewratio.core.wording import write_count
+from fewratio.core.wording import write_count, write_number
 from fewratio.report import page
 
 # The picture does not show evidence below this share of the stake.
@@ -26,7 +26,7 @@ def report_state(state: Any, command: str | None) -> page.Report:
     level = state.settings["level"]
     facts = {
         "Rows": write_count(state.n_rows, "row"),
-        "Evidence": f"{state.evidence:.3g} now; alarm at {1 / level:.3g}",
+        "Evidence": f"{write_number(state.evidence)} now; alarm at {write_number(1 / level)}",
         "p-value": f"{state.p_value:.3g}, valid at any moment",
         "Chance of a false alarm": f"{level:.3g}, ever",
     }
@@ -46,7 +46,8 @@ def report_state(state: Any, command: str | None) -> page.Report:
     )  # fmt: skip
     about = (
         "The evidence is what bets that the rows are unlike the reference have won, from a stake of 1. If nothing has "
-        f"changed, the chance that it ever reaches {1 / level:.3g} is at most {level:.3g}. Rows must be exchangeable."
+        f"changed, the chance that it ever reaches {write_number(1 / level)} is at most {level:.3g}. "
+        "Rows must be exchangeable."
     )
     call = command or "monitor.to_html(path)"
     sections = [
@@ -81,4 +82,5 @@ def _draw(state: Any) -> Chart:
     if state.since is not None:
         layers.append(layer("rule", {"x": {"datum": state.since.row, "type": "quantitative"}}, [{}], strokeDash=[2, 2]))
     spec = chart_spec(260, layer=layers)
-    return Chart(spec, data, f"Line: the evidence after each row, with the alarm at {limit:.3g}. {state.summary}")
+    description = f"Line: the evidence after each row, with the alarm at {write_number(limit)}. {state.summary}"
+    return Chart(spec, data, description)

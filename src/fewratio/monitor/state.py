@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_count
+from fewratio.core.wording import write_count, write_number
 from fewratio.report.reported import Reported, make_plain
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ class MonitorState(Reported):
         """The answer in a sentence or two."""
         seen = write_count(self.n_rows, "row")
         if not self.alarm or self.since is None or self.alarm_row is None:
-            return f"No alarm after {seen}: evidence {self.evidence:.3g}, alarm at {1 / self.settings['level']:.3g}."
+            evidence, limit = write_number(self.evidence), write_number(1 / self.settings["level"])
+            return f"No alarm after {seen}: evidence {evidence}, alarm at {limit}."
         low, high = self.since.low, self.since.high
         text = f"Alarm at {self.locate(self.alarm_row)}. The change began about {self.locate(self.since.row)}, "
         text += f"between rows {low} and {high}." if low < high else "no earlier and no later."
