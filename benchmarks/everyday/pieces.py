@@ -63,7 +63,7 @@ _CALM: dict[str, Any] = {
     "gap of 40 rows": _beside_gap,
     "gap of 40 rows in a season": lambda rng: _beside_gap(rng, 3.0),
     "sharp season": _repeat(4.0),
-    "smooth season": lambda rng: 2 * np.sin(2 * np.pi * np.arange(ROWS) / 60) + rng.normal(size=ROWS),
+    "two periods of a season": lambda rng: 4 * np.sin(2 * np.pi * np.arange(730) / 365) + rng.normal(size=730),
     "slow curve": lambda rng: 4 * (np.arange(ROWS) / ROWS) ** 2 + rng.normal(size=ROWS),
     "three wild values": _wild,
     "rounded to whole numbers": lambda rng: np.round(rng.normal(size=ROWS)),
@@ -75,6 +75,9 @@ _CHANGING: dict[str, tuple[Any, int]] = {
     "step beside a sharp season": (lambda rng: _repeat(4.0)(rng) + 3.0 * (np.arange(ROWS) >= 100), 100),
 }
 _NULLS, _FOUND = UNCHANGED | _CALM, {kind: tuple(each[:2]) for kind, each in CHANGED.items()} | _CHANGING
+# What changes, where it is not the level.
+_NAMES = {"spread doubled": "spread", "kink": "slope", "season that stops": "season", "share of ones": "share"}
+_NAMES |= {"constant, then noise": "spread"}
 
 
 class Piece(NamedTuple):
@@ -115,7 +118,7 @@ PIECES: dict[str, Piece] = {
     "smooth seasons": Piece(
         {"segmentation.propose_seasons": lambda series: iter(())},
         (seasons.propose_seasons, seasons._fit_step, segmentation._measure_columns),
-        ("smooth season", "AR(0.9)"),
+        ("two periods of a season", "AR(0.9)"),
     ),
     "seasons that stop": Piece(
         {"segmentation._find_stop": lambda rows, season, *rest: (None, season)},
@@ -125,9 +128,13 @@ PIECES: dict[str, Piece] = {
     "seasons of the spread": Piece(
         {"noise.fit_waves": lambda squares: iter(())},
         (seasons.fit_waves, noise.Simulator._shuffle),
-        ("season of the spread", "spread doubled"),
+        ("season of the spread", "rain, four years with dry summers", "spread doubled"),
     ),
-    "rows of similar spread": Piece({"noise._ALIKE": 1}, (noise.Simulator._shuffle,), ("season of the spread",)),
+    "rows of similar spread": Piece(
+        {"noise._ALIKE": 1},
+        (noise.Simulator._shuffle,),
+        ("season of the spread", "rain, four years with dry summers"),
+    ),
     "clusters of the spread": Piece(
         {"noise.fit_clusters": _no_clusters, "segmentation.fit_clusters": _no_clusters},
         (noise.fit_clusters, noise._cluster, noise._swing),
@@ -195,45 +202,46 @@ PIECES = {
 
 
 def pieces(report: Report, plan: Plan) -> None:
-    """Measure false changes, changes found within ten rows, and F1 without each piece."""
+    """Measure false changes, changes found within ten rows and named right, and F1 without each piece."""
     n = plan.count(2, 50)
     # Before anything runs: by then the files may have been edited.
     lines = {name: sum(map(_count_lines, piece.needs)) for name, piece in PIECES.items()}
     for name, piece in plan.select_modes(PIECES).items():
-        record: dict[str, Any] = {"lines": lines[name], "false": {}, "found": {}}
+        record: dict[str, Any] = {"lines": lines[name], "false": {}, "found": {}, "named": {}}
         for kind in piece.kinds if plan.kinds is None else plan.select(dict.fromkeys(piece.kinds)):
             found = plan.run(delayed(_find_without)(name, kind, seed) for seed in plan.seeds(n))
             if kind in _NULLS:
                 record["false"][kind] = round(float(np.mean([bool(each) for each in found])), 3)
             else:
-                row = _FOUND[kind][1]
-                near = [any(abs(point - row) <= NEAR for point in each) for each in found]
-                record["found"][kind] = round(float(np.mean(near)), 3)
+                row, named = _FOUND[kind][1], _NAMES.get(kind, "level")
+                near = [[kind_found for point, kind_found in each if abs(point - row) <= NEAR] for each in found]
+                record["found"][kind] = round(float(np.mean(list(map(bool, near)))), 3)
+                record["named"][kind] = round(float(np.mean([named in each for each in near])), 3)
         annotated = read_annotated("development")[: 3 if plan.quick else None]
         scores = plan.run(delayed(_score_without)(name, *each) for each in annotated)
         record["f1"], record["covering"] = np.mean(scores, axis=0).tolist()
         report(table="pieces", piece=name, series=n, **record)
 
 
-def _find_without(name: str, kind: str, seed: int) -> list[int]:
+def _find_without(name: str, kind: str, seed: int) -> list[tuple[int, str]]:
     make = _NULLS[kind] if kind in _NULLS else _FOUND[kind][0]
     return _detect(name, make(np.random.default_rng(seed)))
 
 
 def _score_without(piece: str, name: str, series: Array, annotations: list[list[int]]) -> tuple[float, float]:
-    points = _detect(piece, series)
+    points = [point for point, _ in _detect(piece, series)]
     return f1(annotations, points), covering(annotations, points, len(series))
 
 
-def _detect(name: str, series: Any) -> list[int]:
-    """Return the changes that are found while a piece is off."""
+def _detect(name: str, series: Any) -> list[tuple[int, str]]:
+    """Return the rows and kinds of the changes that are found while a piece is off."""
     patches = [patch(_PLACE + place, each) for place, each in PIECES[name].off.items()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for each in patches:
             each.start()
         try:
-            return [int(point) for point in detect_changes(series).points]
+            return [(change["row"], change["kind"]) for change in detect_changes(series).changes]
         finally:
             for each in patches:
                 each.stop()
