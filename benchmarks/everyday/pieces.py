@@ -44,6 +44,11 @@ def _repeat(size: float) -> Callable[[np.random.Generator], Array]:
     return lambda rng: size * (np.arange(ROWS) % 10 >= 7) + rng.normal(size=ROWS)
 
 
+def _months(rng: np.random.Generator, step: float = 0.0) -> Array:
+    """Make a season of twelve rows of any shape, perhaps with a step in the middle."""
+    return np.resize(rng.normal(0, 4, 12), ROWS) + rng.normal(size=ROWS) + step * (np.arange(ROWS) >= ROWS // 2)
+
+
 def _share(rng: np.random.Generator) -> Array:
     return (rng.random(ROWS) < np.where(np.arange(ROWS) < ROWS // 2, 0.2, 0.8)).astype(float)
 
@@ -63,6 +68,7 @@ _CALM: dict[str, Any] = {
     "gap of 40 rows": _beside_gap,
     "gap of 40 rows in a season": lambda rng: _beside_gap(rng, 3.0),
     "sharp season": _repeat(4.0),
+    "months of any shape": _months,
     "two periods of a season": lambda rng: 4 * np.sin(2 * np.pi * np.arange(730) / 365) + rng.normal(size=730),
     "slow curve": lambda rng: 4 * (np.arange(ROWS) / ROWS) ** 2 + rng.normal(size=ROWS),
     "three wild values": _wild,
@@ -73,6 +79,7 @@ _CHANGING: dict[str, tuple[Any, int]] = {
     "share of ones": (_share, 100),
     "constant, then noise": (_constant_then_noise, 100),
     "step beside a sharp season": (lambda rng: _repeat(4.0)(rng) + 3.0 * (np.arange(ROWS) >= 100), 100),
+    "step beside months of any shape": (lambda rng: _months(rng, 1.5), 100),
 }
 _NULLS, _FOUND = UNCHANGED | _CALM, {kind: tuple(each[:2]) for kind, each in CHANGED.items()} | _CHANGING
 # What changes, where it is not the level.
@@ -113,7 +120,13 @@ PIECES: dict[str, Piece] = {
     "sharp seasons": Piece(
         {"segmentation.find_season": np.zeros_like},
         (seasons.find_season, seasons.find_period, seasons.average_phases),
-        ("sharp season", "step beside a sharp season", "season that stops"),
+        (
+            "sharp season",
+            "months of any shape",
+            "step beside a sharp season",
+            "step beside months of any shape",
+            "season that stops",
+        ),
     ),
     "smooth seasons": Piece(
         {"segmentation.propose_seasons": lambda series: iter(())},
@@ -207,7 +220,7 @@ def pieces(report: Report, plan: Plan) -> None:
     # Before anything runs: by then the files may have been edited.
     lines = {name: sum(map(_count_lines, piece.needs)) for name, piece in PIECES.items()}
     for name, piece in plan.select_modes(PIECES).items():
-        record: dict[str, Any] = {"lines": lines[name], "false": {}, "found": {}, "named": {}}
+        record: dict[str, Any] = {"lines": lines[name], "false": {}, "found": {}, "called": {}}
         for kind in piece.kinds if plan.kinds is None else plan.select(dict.fromkeys(piece.kinds)):
             found = plan.run(delayed(_find_without)(name, kind, seed) for seed in plan.seeds(n))
             if kind in _NULLS:
@@ -216,7 +229,7 @@ def pieces(report: Report, plan: Plan) -> None:
                 row, named = _FOUND[kind][1], _NAMES.get(kind, "level")
                 near = [[kind_found for point, kind_found in each if abs(point - row) <= NEAR] for each in found]
                 record["found"][kind] = round(float(np.mean(list(map(bool, near)))), 3)
-                record["named"][kind] = round(float(np.mean([named in each for each in near])), 3)
+                record["called"][kind] = round(float(np.mean([named in each for each in near])), 3)
         annotated = read_annotated("development")[: 3 if plan.quick else None]
         scores = plan.run(delayed(_score_without)(name, *each) for each in annotated)
         record["f1"], record["covering"] = np.mean(scores, axis=0).tolist()
