@@ -10,6 +10,7 @@ python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
 python benchmarks/answers.py --only weights > results/benchmarks/weights.jsonl            # four minutes
 python benchmarks/answers.py --only false power-of-kinds swings --draws 150 --jobs 16 --seed 23   # > changes.jsonl
+python benchmarks/answers.py --only pieces --seed 81 --draws 40 > results/benchmarks/pieces.jsonl
 python benchmarks/answers.py --only limit --draws 2000 --jobs 16            # divergence and its limit; needs no torch
 python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """
@@ -21,7 +22,7 @@ from collections.abc import Callable
 
 from joblib import Parallel, parallel_config
 
-from everyday import changes, comparison, errors, outliers, weights
+from everyday import changes, comparison, errors, outliers, pieces, weights
 from everyday.data import HALVES
 from everyday.plan import Plan
 from fewratio_bench.records import circumstances
@@ -34,7 +35,7 @@ except ImportError:
 
 ANSWERS = {
     module.__name__.split(".")[-1]: module
-    for module in (comparison, changes, weights, outliers, errors, ratios)
+    for module in (comparison, changes, pieces, weights, outliers, errors, ratios)
     if module
 }
 # The answer to which a table belongs, what makes it, and the halves of the data that it is made on.
@@ -53,11 +54,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn: pairs, series, divisions of tables")
     parser.add_argument("--draws", type=int, help="pairs, or series, per row of a table")
     parser.add_argument("--kinds", nargs="+", help="kinds of series with or without changes, by default all")
+    parser.add_argument("--modes", nargs="+", help="modes in which to look for changes in these, by default all")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     args = parser.parse_args()
     made_by = {"quick": args.quick, "seed": args.seed, "threads": 1, **circumstances()}
     with parallel_config("loky", inner_max_num_threads=1), Parallel(args.jobs) as run:
-        plan = Plan(run, args.quick, args.seed, args.draws, args.kinds)
+        plan = Plan(run, args.quick, args.seed, args.draws, args.kinds, args.modes)
         for table, (answer, measure, halves) in TABLES.items():
             if not {table, answer, *(["halves"] if halves else [])} & set(args.only):
                 continue

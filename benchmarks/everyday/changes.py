@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,22 +39,29 @@ SWINGS: Modes = {"swings": {"swings": "changes"}}
 
 
 def annotated(report: Report, plan: Plan, half: str) -> None:
-    files = sorted(folder("tcpd", half).glob("*.json"))[: 3 if plan.quick else None]
+    known = read_annotated(half)[: 3 if plan.quick else None]
     found: dict[str, list[tuple[float, float]]] = {}
-    for path, scores in zip(files, plan.run(delayed(_scores)(path) for path in files), strict=True):
+    for (name, *_), scores in zip(known, plan.run(delayed(_score)(*each) for each in known), strict=True):
         for method, (f1_score, covered) in scores.items():
             found.setdefault(method, []).append((f1_score, covered))
-            report(table="annotated series", method=method, series=path.stem, f1=f1_score, covering=covered)
+            report(table="annotated series", method=method, series=name, f1=f1_score, covering=covered)
     for method, of_series in found.items():
         f1_score, covered = np.mean(of_series, axis=0).tolist()
-        report(table="annotated means", method=method, series=len(files), f1=f1_score, covering=covered)
+        report(table="annotated means", method=method, series=len(known), f1=f1_score, covering=covered)
 
 
-def _scores(path: Path) -> dict[str, tuple[float, float]]:
+def read_annotated(half: str) -> list[tuple[str, Array, list[list[int]]]]:
+    """Read annotated series: their names, their values and the changes that each annotator marked."""
+    known = []
+    for path in sorted(folder("tcpd", half).glob("*.json")):
+        content = json.loads(path.read_text())
+        columns = [np.array(column["raw"], dtype=np.float64) for column in content["series"]["series"]]
+        known.append((path.stem, np.column_stack(columns), list(content["annotations"].values())))
+    return known
+
+
+def _score(name: str, series: Array, annotations: list[list[int]]) -> dict[str, tuple[float, float]]:
     """Give F1 and covering of each method."""
-    content = json.loads(path.read_text())
-    columns = [np.array(column["raw"], dtype=np.float64) for column in content["series"]["series"]]
-    series, annotations = np.column_stack(columns), list(content["annotations"].values())
     found = {method: find(series) for method, find in methods().items()}
     return {
         method: (f1(annotations, points), covering(annotations, points, len(series)))
@@ -132,7 +138,7 @@ def overlap(first: range, second: range) -> float:
 def false_changes(report: Report, plan: Plan, modes: Modes = MODES) -> None:
     """Measure how often a change is reported in series without any, by kind of noise."""
     for kind, make in plan.select(UNCHANGED).items():
-        for mode, options in modes.items():
+        for mode, options in plan.select_modes(modes).items():
             seeds = plan.seeds(plan.count(2, 100))
             found = plan.run(delayed(_find)(make, seed, options) for seed in seeds)
             counts = np.array([len(each) for each in found])
@@ -149,7 +155,7 @@ def false_changes(report: Report, plan: Plan, modes: Modes = MODES) -> None:
 def power(report: Report, plan: Plan, modes: Modes = ALL_MODES) -> None:
     """Measure how often a change is found within ten rows, alone or among others, and what it is called."""
     for kind, (make, row) in plan.select(CHANGED).items():
-        for mode, options in modes.items():
+        for mode, options in plan.select_modes(modes).items():
             seeds = plan.seeds(plan.count(2, 100))
             found = plan.run(delayed(_find)(make, seed, options) for seed in seeds)
             is_near = [[abs(change["row"] - row) <= NEAR for change in each] for each in found]

@@ -23,6 +23,8 @@ class Plan(NamedTuple):
         How many of them per row of a table, if not as many as usual.
     kinds : sequence of str or None
         Which kinds of series to draw, if not all.
+    modes : sequence of str or None
+        In which modes to look for changes in them, if not in all.
     """
 
     run: Parallel
@@ -30,10 +32,15 @@ class Plan(NamedTuple):
     seed: int = 0
     draws: int | None = None
     kinds: Sequence[str] | None = None
+    modes: Sequence[str] | None = None
 
     def select(self, kinds: Mapping[str, Any]) -> dict[str, Any]:
         """Return the kinds to draw."""
         return {name: each for name, each in kinds.items() if self.kinds is None or name in self.kinds}
+
+    def select_modes(self, modes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the modes to measure."""
+        return {name: each for name, each in modes.items() if self.modes is None or name in self.modes}
 
     def count(self, few: int, usual: int) -> int:
         """Return how many to draw where these are the numbers of a quick and of a usual run."""

@@ -152,6 +152,27 @@ def changes_power():
     return _by_mode("power of kinds", "change", "share_found", modes)
 
 
+def changes_pieces():
+    """What is lost without each piece of the search for changes."""
+    found = {}
+    for each in records("pieces"):
+        # A kind that was measured again counts once.
+        known = found.setdefault(each["piece"], {"false": {}, "found": {}, "called": {}})
+        for figures in ("false", "found", "called"):
+            known[figures] |= each.get(figures, {})
+        known |= {name: each[name] for name in ("lines", "f1", "covering")}
+    whole = found.pop("everything")
+    lines = []
+    for piece, each in found.items():
+        cells = [
+            "; ".join(f"{kind} {whole[figures][kind]:.2f} → {share:.2f}" for kind, share in each[figures].items())
+            for figures in ("false", "found", "called")
+        ]
+        lines.append([piece, each["lines"] or "", *cells, f"{each['f1']:.2f}", f"{each['covering']:.2f}"])
+    lines.append(["none", "", "", "", "", f"{whole['f1']:.2f}", f"{whole['covering']:.2f}"])
+    return grid(["without", "its lines", "false changes", "changes found", "called right", "F1", "covering"], lines, 5)
+
+
 def _by_mode(table, name, figure, modes):
     # Records of other seeds are pooled.
     shares, counts = Counter(), Counter()

@@ -222,3 +222,14 @@ def test_noise_begins_where_a_constant_ends(seed):
     for rows in (np.r_[constant, 3 + noise], np.r_[3 + noise, constant]):
         (change,) = detect_changes(rows).changes
         assert (change["row"], change["kind"]) == (100, "spread")
+
+
+def test_a_season_of_the_spread_returns_three_times():
+    def fit_spread(n_periods, seed):
+        waves = 1 + 0.8 * np.sin(2 * np.pi * n_periods * TIME / N)
+        (found,) = fit_swings(waves[:, None] * np.random.default_rng(seed).normal(size=(N, 1)))
+        return found.season
+
+    # Twice wild may be chance.
+    assert all(fit_spread(2, seed) is None for seed in range(300, 310))
+    assert sum(fit_spread(5, seed) is not None for seed in range(300, 310)) >= 8

@@ -8,8 +8,8 @@ from fewratio.core.shapes import Floats
 from fewratio.core.units import clip_far
 
 _LONGEST_PERIOD = 400
-# Fewest periods of a smooth season, and the most waves it is made of.
-_LEAST_PERIODS, MOST_WAVES = 2, 3
+# Fewest periods of a smooth season, and of one of the spread: two wild stretches may be chance. Most waves of each.
+_LEAST_PERIODS, _LEAST_OF_SPREAD, MOST_WAVES = 2, 3, 3
 # Frequencies tried per frequency of the Fourier transform.
 _FINER = 8
 # A step beside a season has at least this share of the rows on either side.
@@ -109,7 +109,7 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
 
 def fit_waves(series: Floats) -> Iterator[tuple[int, Floats]]:
     """Yield the number of parameters of a few sine waves about a level, and the season with the level."""
-    frequency = find_frequency(series)
+    frequency = find_frequency(series, _LEAST_OF_SPREAD)
     for n_waves in range(1, MOST_WAVES + 1):
         yield 1 + 2 * n_waves, _fit_waves(series, frequency, n_waves, 0)[1]
 
@@ -126,12 +126,12 @@ def _make_waves(n: int, frequency: float, n_waves: int) -> Floats:
     return np.column_stack([np.sin(phases), np.cos(phases), np.ones(n), np.linspace(-1, 1, n)])
 
 
-def find_frequency(series: Floats) -> float:
+def find_frequency(series: Floats, least_periods: int = _LEAST_PERIODS) -> float:
     """Return the strongest frequency about a line, in periods per row."""
     n = len(series)
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
     level = series - line @ np.linalg.lstsq(line, series)[0]
-    lowest = _FINER * _LEAST_PERIODS
+    lowest = _FINER * least_periods
     # Column by column: each transform is many times as large as its column.
     power = sum(np.abs(np.fft.rfft(column, _FINER * n)[lowest : n + 1]) ** 2 for column in level.T)
     return float(lowest + np.argmax(power)) / (_FINER * n)
