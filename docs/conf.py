@@ -57,7 +57,8 @@ html_theme_options = {
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
     "show_prev_next": False,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "gallery/index": [], "guides/index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"]}
+    | dict.fromkeys(("index", "gallery/index", "guides/index", "how/index"), ()),
     "footer_start": ["copyright"],
     "footer_end": [],
 }
