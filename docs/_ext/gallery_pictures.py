@@ -20,7 +20,7 @@ THUMBNAILS = {
     "plot_columns_that_differ": ((0,),),
     "plot_many_datasets": ((0,),),
     "plot_mixed_table": ((2,),),
-    "plot_dataset_index": ((15, 16, 17, 18), (19, 20, 21, 22)),
+    "plot_dataset_index": ((15, 16, 17), (19, 20, 21), (23, 24, 25)),
     "plot_streaming": ((0,),),
     "plot_outliers_few_normals": ((14, 15, 16, 17, 18, 19), (24, 25, 26, 27, 28, 29), (36, 37, 38, 39, 40, 41)),
     "plot_covariate_shift": ((0,),),
