@@ -207,36 +207,42 @@ def print_gaps() -> None:
 
 
 def draw(file: Path) -> None:
-    from fewratio.charts.style import BLUE, FIRST, GRID, MUTED, OUTLIER
+    from fewratio.charts.style import FIRST, GRID, MUTED, OUTLIER, SECOND
     from fewratio_bench.figures import new_figure, tidy
 
     values = recorded()
     data = list(dict.fromkeys(name for name, _, _ in values))
-    figure = new_figure((11, 2.6 * len(data)))
-    axes = figure.subplots(len(data), len(SUPPORT_SIZES), sharex=True, squeeze=False)
-    looks = {NETWORKS: (BLUE, "s"), CLOSED_FORM: (OUTLIER, "o"), DEFAULT: (FIRST, "^")}
-    for row, name in zip(axes, data, strict=True):
-        for ax, size in zip(row, SUPPORT_SIZES, strict=True):
-            for base in values[name, size, UNIVERSAL].values():
-                ax.axhline(np.mean(base), color=MUTED, linestyle="--", label=UNIVERSAL)
-            for way, (colour, marker) in looks.items():
-                if not values[name, size, way]:
-                    continue
-                points = [point for point in sorted(values[name, size, way].items()) if point[0]]
-                mean = [np.mean(found) for _, found in points]
-                error = [np.std(found, ddof=1) / len(found) ** 0.5 for _, found in points]
-                look = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.7}
-                ax.errorbar([n for n, _ in points], mean, error, label=way, **look)
-            ax.set(xscale="log", xlim=(1.7, 48))
-            ax.set_xticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
-            ax.minorticks_off()
-            ax.grid(color=GRID, linewidth=0.6)
-            tidy(ax, f"{name}, {size} per sample")
-        row[0].set_ylabel("J (lower is better)")
-    for ax in axes[-1]:
-        ax.set_xlabel("source datasets")
-    legends = {label: line for ax in axes.flat for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(legends.values(), legends.keys(), loc="outside upper left", ncols=len(legends), frameon=False)
+    # Two columns, to be read on a phone; the legend is in the place after the last panel.
+    figure = new_figure((4.8, 2.1 * (len(data) // 2 + 1)))
+    panels = figure.subplots(len(data) // 2 + 1, 2, sharex=True, squeeze=False).flat
+    looks = {NETWORKS: (SECOND, "s"), CLOSED_FORM: (OUTLIER, "o"), DEFAULT: (FIRST, "^")}
+
+    def mean_of_sizes(name: str, way: str, n_sources: int) -> list[float]:
+        """Return the mean over the sizes of the samples, for each split."""
+        found = [values[name, size, way][n_sources] for size in SUPPORT_SIZES]
+        return [float(np.mean(each)) for each in zip(*found, strict=True)]
+
+    for ax, name in zip(panels, data, strict=False):
+        (without,) = values[name, SUPPORT_SIZES[0], UNIVERSAL]
+        ax.axhline(np.mean(mean_of_sizes(name, UNIVERSAL, without)), color=MUTED, linestyle="--", label=UNIVERSAL)
+        for way, (colour, marker) in looks.items():
+            counts = [n for n in sorted(values[name, SUPPORT_SIZES[0], way]) if n]
+            found = [mean_of_sizes(name, way, n) for n in counts]
+            error = [np.std(each, ddof=1) / len(each) ** 0.5 for each in found]
+            look = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.7}
+            ax.errorbar(counts, [np.mean(each) for each in found], error, label=way, **look)
+        ax.set(xscale="log", xlim=(1.7, 48))
+        ax.set_xticks([2, 5, 10, 20, 40], ["2", "5", "10", "20", "40"])
+        ax.tick_params(labelbottom=True)
+        ax.minorticks_off()
+        ax.grid(color=GRID, linewidth=0.6)
+        tidy(ax, name)
+        lines = ax.get_legend_handles_labels()
+    rest = figure.axes[len(data)]
+    rest.axis("off")
+    rest.legend(*lines, loc="center", frameon=False)
+    figure.supylabel("J (lower is better)")
+    figure.supxlabel("related datasets")
     figure.savefig(file)
 
 

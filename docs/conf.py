@@ -57,11 +57,12 @@ html_theme_options = {
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
     "show_prev_next": False,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "secondary_sidebar_items": {"**": ["page-toc"]}
+    | dict.fromkeys(("index", "gallery/index", "guides/index", "how/index"), ()),
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "choosing": [], "moving": [], "tutorial/*": []}
+html_sidebars = {"index": [], "gallery/index": [], "choosing": [], "moving": [], "tutorial/*": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -88,11 +89,12 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("fewratio",),
     "reference_url": {"fewratio": None},
-    "image_scrapers": ("gallery_pictures.save_picture", "matplotlib"),
+    "image_scrapers": ("gallery_pictures.save_picture", "gallery_pictures.save_figure"),
     "ignore_repr_types": "Picture",
     "reset_modules": ("matplotlib",),
     "download_all_examples": False,
     "show_memory": False,
+    "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 5,
     "write_computation_times": False,

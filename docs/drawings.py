@@ -1,10 +1,12 @@
-"""Draw the network of the paper and the rooms before and after: ``python docs/drawings.py``.
+"""Draw how a comparison works, the network of the paper, and the rooms before and after: ``python docs/drawings.py``.
 
 The pictures go to ``docs/images``; a test sees that they are current.
 """
 
 from html import escape
+from itertools import combinations
 from pathlib import Path
+from statistics import NormalDist, fmean
 
 IMAGES = Path(__file__).parent / "images"
 FIRST, SECOND, INK, MUTED, PALE, BLUE = "#009e73", "#9a6fb0", "#1f2328", "#6b7280", "#f3f4f6", "#0072b2"
@@ -53,6 +55,61 @@ def page(width, height, title, *parts):
     opening += f'width="{width}" height="{height}" role="img" fill="{INK}" '
     opening += 'font-family="Helvetica, Arial, sans-serif">'
     return "\n".join([opening, f"<title>{escape(title)}</title>", head, card, *parts, "</svg>"]) + "\n"
+
+
+def curve(points, colour, fill="none"):
+    """Draw a curve along points."""
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{path}" fill="{fill}" fill-opacity="0.18" stroke="{colour}" stroke-width="2.5"/>'
+
+
+def comparison():
+    """Draw the steps of a comparison: five rows of each table, the ratio, and the permutations."""
+    first, second = NormalDist(0, 1), NormalDist(2, 1)
+    grid = [-2.6 + 7.2 * number / 72 for number in range(73)]
+    quantiles = [(number + 0.5) / 5 for number in range(5)]
+    drawn = [first.inv_cdf(share) for share in quantiles], [second.inv_cdf(share) for share in quantiles]
+
+    def place(x, left):
+        return left + (x + 2.6) / 7.2 * 270
+
+    titles = ("1. A few rows of each table", "2. The ratio of each row", "3. Could it be chance?")
+    parts = [text(left, 30, title, 16, INK) for left, title in zip((24, 344, 664), titles, strict=True)]
+    for density, values, colour, y in ((first, drawn[0], FIRST, 216), (second, drawn[1], SECOND, 236)):
+        heights = [(place(x, 24), 190 - 300 * density.pdf(x)) for x in grid]
+        parts.append(curve([(heights[0][0], 190), *heights, (heights[-1][0], 190)], colour, fill=colour))
+        parts += [f'<circle cx="{place(x, 24):.1f}" cy="{y}" r="6" fill="{colour}"/>' for x in values]
+    ratios = [2 * first.pdf(x) / (first.pdf(x) + second.pdf(x)) for x in grid]
+    for ratio, words in ((2, "2: only in the first table"), (1, "1: in both equally"), (0, "0: only in the second")):
+        y = 190 - 60 * ratio
+        parts.append(f'<line x1="344" x2="614" y1="{y}" y2="{y}" stroke="{MUTED}" stroke-dasharray="3 4"/>')
+        parts.append(text(614 if ratio else 344, y - 7, words, 13, MUTED, "end" if ratio else "start"))
+    parts.append(curve([(place(x, 344), 190 - 60 * ratio) for x, ratio in zip(grid, ratios, strict=True)], INK))
+    for values, colour in zip(drawn, (FIRST, SECOND), strict=True):
+        for x in values:
+            y = 190 - 120 * first.pdf(x) / (first.pdf(x) + second.pdf(x))
+            parts.append(f'<circle cx="{place(x, 344):.1f}" cy="{y:.1f}" r="6" fill="{colour}"/>')
+    rows_of_both = [*drawn[0], *drawn[1]]
+    differences = [
+        abs(fmean(rows_of_both[i] for i in chosen) - fmean(rows_of_both[i] for i in range(10) if i not in chosen))
+        for chosen in combinations(range(10), 5)
+    ]
+    observed = differences[0]
+    counts = [sum(number <= 7 * each < number + 1 for each in differences) for number in range(16)]
+    for number, count in enumerate(counts):
+        size = f'x="{664 + 17 * number}" y="{190 - 2.3 * count:.1f}" width="15" height="{2.3 * count:.1f}"'
+        parts.append(f'<rect {size} fill="#c9ced6"/>')
+    x = 664 + 17 * 7 * observed
+    parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="62" y2="190" stroke="{INK}" stroke-width="2.5"/>')
+    parts.append(text(x - 8, 72, "your tables", 13, INK, "end"))
+    parts.append(text(664, 72, "shuffled rows", 13))
+    parts.append('<line x1="664" x2="936" y1="190" y2="190" stroke="#6b7280"/>')
+    extreme = sum(each >= observed - 1e-9 for each in differences)
+    parts.append(text(664, 220, f"{extreme} of {len(differences)} ways to shuffle the rows", 13, INK))
+    parts.append(text(664, 238, f"differ as much: p = {extreme / len(differences):.3f}", 13, INK))
+    parts.append(text(344, 220, "The further the ratios are from 1,", 13, INK))
+    parts.append(text(344, 238, "the larger the divergence.", 13, INK))
+    return page(960, 262, "How a comparison works", *parts)
 
 
 def network():
@@ -146,7 +203,7 @@ def rooms():
     return page(850, 574, "The rooms of fewratio before and after", *parts)
 
 
-DRAWINGS = {"network.svg": network, "rooms.svg": rooms}
+DRAWINGS = {"comparison.svg": comparison, "network.svg": network, "rooms.svg": rooms}
 
 if __name__ == "__main__":
     for name, draw in DRAWINGS.items():

@@ -3,41 +3,43 @@
 from pathlib import Path
 from weakref import WeakSet
 
-from PIL import Image
-from sphinx_gallery.scrapers import figure_rst
+import matplotlib.pyplot as plt
+from matplotlib.text import Text
+from PIL import Image, ImageOps
+from sphinx_gallery.scrapers import figure_rst, matplotlib_scraper
 from sphinx_gallery.sorting import FunctionSortKey
 
 from fewratio.charts.chart import Picture
 
 _saved: WeakSet[Picture] = WeakSet()
 
-# By example, the best of a section first: the part of its last picture that the thumbnail shows, as shares of width and
-# height (left, top, right, bottom).
-WHOLE = 0, 0, 1, 1
+# By example, the best of a section first: the panels of its last picture that the thumbnail shows, in rows.
 THUMBNAILS = {
-    "plot_compare_tables": (0.643, 0, 1, 1),
-    "plot_typical_rows": (0, 0.07, 0.51, 1),
-    "plot_columns_that_differ": (0, 0.07, 0.5, 0.52),
-    "plot_many_datasets": WHOLE,
-    "plot_mixed_table": (0.7, 0, 1, 1),
-    "plot_dataset_index": (0.55, 0.05, 1, 1),
-    "plot_streaming": WHOLE,
-    "plot_outliers_few_normals": (0, 0, 0.6, 0.55),
-    "plot_covariate_shift": WHOLE,
-    "plot_changes": (0, 0.02, 1, 0.5),
-    "plot_online_changes": WHOLE,
-    "plot_few_readings": (0.58, 0, 0.915, 1),
-    "plot_series": (0.34, 0, 0.69, 1),
-    "plot_summaries": WHOLE,
-    "plot_ensemble": WHOLE,
-    "plot_permutation_test": (0.35, 0, 0.68, 1),
-    "plot_relative_ratio": (0.36, 0, 0.68, 1),
-    "plot_universal_network": (0.34, 0, 0.67, 1),
-    "plot_how_many_rows": (0, 0.33, 0.24, 0.64),
-    "plot_divergence_limit": WHOLE,
-    "plot_paper_network": (0.36, 0, 0.68, 1),
+    "plot_compare_tables": ((2,),),
+    "plot_typical_rows": ((0, 1, 2, 3), (8, 9, 10, 11), (16, 17, 18, 19)),
+    "plot_columns_that_differ": ((0,),),
+    "plot_many_datasets": ((0,),),
+    "plot_mixed_table": ((2,),),
+    "plot_dataset_index": ((15, 16, 17), (19, 20, 21), (23, 24, 25)),
+    "plot_streaming": ((0,),),
+    "plot_outliers_few_normals": ((14, 15, 16, 17, 18, 19), (24, 25, 26, 27, 28, 29), (36, 37, 38, 39, 40, 41)),
+    "plot_covariate_shift": ((0,),),
+    "plot_changes": ((0,),),
+    "plot_online_changes": ((0,), (1,)),
+    "plot_few_readings": ((2,),),
+    "plot_series": ((1,),),
+    "plot_summaries": ((0,),),
+    "plot_ensemble": ((0,),),
+    "plot_permutation_test": ((1,),),
+    "plot_relative_ratio": ((1,),),
+    "plot_universal_network": ((1,),),
+    "plot_how_many_rows": ((4,),),
+    "plot_divergence_limit": ((0,),),
+    "plot_paper_network": ((1,),),
 }
 SIZE = 400, 280
+# A chart of many marks is drawn this many times as large, then reduced.
+ZOOMS = {"plot_many_datasets": 1.9, "plot_divergence_limit": 1.4, "plot_outliers_few_normals": 1.6}
 
 best_first = FunctionSortKey(
     lambda name: list(THUMBNAILS).index(Path(name).stem) if Path(name).stem in THUMBNAILS else -1
@@ -53,24 +55,77 @@ def save_picture(block, block_vars, gallery_conf):
     _saved.add(shown)
     path = next(block_vars["image_path_iterator"])
     shown.save(path)
+    if name := _thumbnail(block_vars):
+        panels = shown.spec.get("hconcat") or shown.spec.get("vconcat") or [shown.spec]
+        ((place,),) = THUMBNAILS[name.stem]
+        size = {"width": 0.75 * SIZE[0], "height": 0.75 * SIZE[1], "title": None}
+        Picture(_bare(panels[place] | size), "").save(name)
     return figure_rst([path], gallery_conf["src_dir"], shown.spec["title"]["text"])
 
 
-def cut_thumbnails(app):
-    """Make each thumbnail of one panel of the last picture of its example."""
-    for name, (left, top, right, bottom) in THUMBNAILS.items():
-        for path in Path(app.srcdir, "gallery").glob(f"*/images/thumb/sphx_glr_{name}_thumb.png"):
-            if pictures := sorted(path.parents[1].glob(f"sphx_glr_{name}_0*.png")):
-                picture = Image.open(pictures[-1]).convert("RGB")
-                width, height = picture.size
-                part = picture.crop((int(left * width), int(top * height), int(right * width), int(bottom * height)))
-                part.thumbnail(SIZE, Image.Resampling.LANCZOS)
-                thumbnail = Image.new("RGB", SIZE, "white")
-                thumbnail.paste(part, ((SIZE[0] - part.width) // 2, (SIZE[1] - part.height) // 2))
-                thumbnail.save(path)
+def save_figure(block, block_vars, gallery_conf):
+    """Save the figures of Matplotlib that a block of an example drew."""
+    figures = list(map(plt.figure, plt.get_fignums()))
+    text = matplotlib_scraper(block, block_vars, gallery_conf)
+    if figures and (name := _thumbnail(block_vars)):
+        _draw_thumbnail(figures[-1], name, THUMBNAILS[name.stem], ZOOMS.get(name.stem, 0.9))
+    return text
+
+
+def _thumbnail(block_vars):
+    """Return the path of the thumbnail of an example, if it gets one."""
+    example = Path(block_vars["src_file"])
+    folder = Path(block_vars["target_file"]).parent / "images" / "panels"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{example.stem}.png" if example.stem in THUMBNAILS else None
+
+
+def _draw_thumbnail(figure, path, rows, zoom):
+    """Draw some panels of a figure without text, so that a picture of this size shows only its idea."""
+    panels = figure.axes
+    figure.set_layout_engine("none")
+    figure.set_size_inches(zoom * SIZE[0] / 100, zoom * SIZE[1] / 100)
+    for ax in panels:
+        ax.set_visible(False)
+    for text in figure.findobj(Text):
+        text.set_visible(False)
+    for y, row in enumerate(rows):
+        for x, place in enumerate(row):
+            ax = panels[place]
+            ax.set_visible(True)
+            width, height = 0.94 / len(row), 0.94 / len(rows)
+            ax.set_position((0.03 + x * width, 0.97 - (y + 1) * height, 0.96 * width, 0.94 * height))
+            ax.xaxis.set_visible(False)
+            ax.yaxis.set_visible(False)
+            if legend := ax.get_legend():
+                legend.remove()
+    figure.savefig(path, dpi=200 / zoom)
+
+
+def _bare(node):
+    """Remove axes and legends from a specification."""
+    if isinstance(node, list):
+        return [_bare(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    gone = {"x": "axis", "y": "axis", "color": "legend", "shape": "legend", "strokeDash": "legend"}
+    nodes = {key: _bare(value) for key, value in node.items() if key != "values"}
+    for key, part in gone.items():
+        if isinstance(nodes.get(key), dict) and "field" in nodes[key]:
+            nodes[key] = {**nodes[key], part: None}
+    return nodes | {key: value for key, value in node.items() if key == "values"}
+
+
+def place_thumbnails(app):
+    """Put the thumbnails where the gallery has crops of whole pictures."""
+    for panel in Path(app.srcdir, "gallery").glob("*/images/panels/*.png"):
+        picture = Image.open(panel).convert("RGB")
+        drawn = picture.crop(ImageOps.invert(picture).getbbox())
+        thumbnail = ImageOps.expand(ImageOps.pad(drawn, (2 * SIZE[0], 2 * SIZE[1]), color="white"), 20, "white")
+        thumbnail.save(panel.parents[1] / "thumb" / f"sphx_glr_{panel.stem}_thumb.png", optimize=True)
 
 
 def setup(app):
     # After the gallery is made.
-    app.connect("builder-inited", cut_thumbnails, priority=900)
+    app.connect("builder-inited", place_thumbnails, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

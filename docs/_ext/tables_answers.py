@@ -58,8 +58,8 @@ def weights():
     found = records("weights", table="weights: mean log error", half="development")
     errors, methods = (list(dict.fromkeys(each[key] for each in found)) for key in ("error", "method"))
     cells = {
-        (each["method"], each["error"]): f"{each['mean_log_error']:.2f} ({each['behind_best_rival']:+.2f}, standard "
-        f"error {each['standard_error']:.2f})"
+        (each["method"], each["error"]): f"{each['mean_log_error']:.2f} ({each['behind_best_rival']:+.2f} ± "
+        f"{each['standard_error']:.2f})"
         for each in found
     }
     return grid(["", *errors], [[method, *(cells[method, error] for error in errors)] for method in methods])

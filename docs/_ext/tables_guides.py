@@ -198,8 +198,8 @@ def monitor_starts():
     lines = []
     for each in records("monitor", what="since"):
         sizes = [f"{each[name]:.0f}" for name in ("median_width", "median_error")]
-        lines.append([each["reference"], each["change"], each["calm"], f"{100 * each['held']:.0f} %", *sizes])
-    head = ["rows of the reference", "change", "at row", "range contains it", "median width", "median error"]
+        lines.append([each["change"], each["reference"], each["calm"], f"{100 * each['held']:.0f} %", *sizes])
+    head = ["change", "rows of the reference", "at row", "range contains it", "median width", "median error"]
     return grid(head, lines)
 
 

@@ -31,7 +31,7 @@ columns[["column", "effect", "p_value", "alone", "without"]].head(8).round(3)
 figure, axes = plt.subplots(2, 4, figsize=(10, 5), layout="constrained")
 rng = np.random.default_rng(0)
 for ax, row in zip(axes.flat, columns.itertuples(), strict=False):
-    for place, (table, colour) in enumerate([(malignant, "#d55e00"), (benign, "#0072b2")]):
+    for place, (table, colour) in enumerate([(malignant, "#009e73"), (benign, "#9a6fb0")]):
         values = table[row.column]
         ax.plot(place + rng.uniform(-0.15, 0.15, len(values)), values, "o", ms=5, alpha=0.7, mew=0, color=colour)
         ax.hlines(values.mean(), place - 0.3, place + 0.3, color=colour, lw=2)

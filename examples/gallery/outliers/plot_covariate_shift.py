@@ -36,7 +36,7 @@ ax.plot(grid, np.sinc(grid), color="black", lw=1, ls=":", label="truth")
 size = 6 + 25 * np.asarray(weights)
 ax.scatter(X, y, size, color="#9a6fb0", alpha=0.4, lw=0, label="training rows, size by weight")
 ax.plot(X_target, np.full(300, -0.75), "|", color="#009e73", ms=9, label="target rows, no labels")
-for model, name, style, colour in ((plain, "plain", "--", "#d55e00"), (weighted, "weighted", "-", "#0072b2")):
+for model, name, style, colour in ((plain, "plain", "--", "#d55e00"), (weighted, "weighted", "-", "#009e73")):
     error = np.mean((model.predict(X_target) - y_target) ** 2)
     ax.plot(grid, model.predict(grid), style, color=colour, lw=2.2, label=f"{name}: error on the target {error:.3f}")
 ax.set(ylim=(-0.85, 1.2), xlim=(-0.5, 3), xlabel="x", ylabel="y")

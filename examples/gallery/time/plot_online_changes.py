@@ -35,10 +35,10 @@ print("alarms at rows", alarms, "for changes at rows", detector.changes_)
 # %%
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(9, 4.8), layout="constrained", sharex=True)
-above.plot(stream[:, 0], color="#0072b2", lw=0.9, label="first column")
+above.plot(stream[:, 0], color="#009e73", lw=0.9, label="first column")
 above.plot(stream[:, 1] - 6, color="#9a6fb0", lw=0.9, label="second column")
 above.set_yticks([])
-below.plot(scores, color="#009e73", lw=1.5, label="score")
+below.plot(scores, color="#1f2328", lw=1.5, label="score")
 below.axhline(threshold.threshold, color="#6b7280", ls="--", lw=1, label="threshold")
 below.set(xlabel="row", ylabel="divergence of two windows")
 for ax in (above, below):

@@ -31,7 +31,7 @@ for place, n in enumerate(sizes):
         )
         below.append(result.at_least <= true)
         x = place + 0.08 * (repeat - 3.5)
-        colour = "#0072b2" if below[-1] else "#d55e00"
+        colour = "#009e73" if below[-1] else "#d55e00"
         ax.vlines(x, result.at_least, result.divergence, color=colour, lw=2.5, alpha=0.7)
         ax.plot(x, result.divergence, "o", color=colour, ms=4)
 ax.axhline(true, color="black", lw=1.5, ls="--", label=f"true divergence, {true:.2f}")

@@ -33,7 +33,7 @@ figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained", share
 for ax, moments in zip(axes, [(-1.0, 0.5, 0.5, 0.8), (0.0, 0.4, 0.0, 1.6), (0.8, 1.2, -0.6, 1.0)], strict=True):
     X_nu, X_de = rng.normal(*moments[:2], (10, 1)), rng.normal(*moments[2:], (10, 1))
     ax.plot(grid, gaussian_relative_ratio(grid, *moments), color="black", lw=2.2, label="true")
-    ax.plot(grid, network.fit(X_nu, X_de).predict(grid), color="#0072b2", lw=2, label="network, learned")
+    ax.plot(grid, network.fit(X_nu, X_de).predict(grid), color="#009e73", lw=2, label="network, learned")
     ax.plot(grid, RuLSIF().fit(X_nu, X_de).predict(grid), color="#d55e00", lw=2, ls="--", label="RuLSIF")
     ax.plot(X_nu, np.full(10, -0.1), "|", ms=10, mew=1.6, color="#009e73")
     ax.plot(X_de, np.full(10, -0.22), "|", ms=10, mew=1.6, color="#9a6fb0")

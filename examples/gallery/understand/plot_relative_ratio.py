@@ -28,8 +28,8 @@ for ax, alpha in zip(axes, (0.0, 0.5, 0.9), strict=True):
     for _ in range(10):
         X_nu, X_de = (rng.normal(mean, deviation, (50, 1)) for mean, deviation in (moments[:2], moments[2:]))
         estimator = RuLSIF(alpha, sigma="cv", reg="cv", random_state=0).fit(X_nu, X_de)
-        ax.plot(grid, estimator.predict(grid), color="#d55e00", lw=1, alpha=0.6)
-    ax.plot([], [], color="#d55e00", label="estimated, ten times")
+        ax.plot(grid, estimator.predict(grid), color="#009e73", lw=1, alpha=0.6)
+    ax.plot([], [], color="#009e73", label="estimated, ten times")
     ax.plot(grid, gaussian_relative_ratio(grid, *moments, alpha=alpha), color="black", lw=2.5, label="true")
     if alpha:
         ax.axhline(1 / alpha, color="#6b7280", ls="--", lw=1, label="bound 1 / alpha")

@@ -24,8 +24,8 @@ for ax, n in zip(axes, (4, 15, 100), strict=True):
     X_nu, X_de = rng.normal(*moments[:2], (n, 1)), rng.normal(*moments[2:], (n, 1))
     model = UniversalRatioEstimator().fit(X_nu, X_de)
     low, high = model.interval(grid, level=0.9).T
-    ax.fill_between(grid[:, 0], low, high, color="#0072b2", alpha=0.18, lw=0, label="90 % interval")
-    ax.plot(grid, model.predict(grid), color="#0072b2", lw=2, label="estimate")
+    ax.fill_between(grid[:, 0], low, high, color="#009e73", alpha=0.18, lw=0, label="90 % interval")
+    ax.plot(grid, model.predict(grid), color="#009e73", lw=2, label="estimate")
     ax.plot(grid, gaussian_relative_ratio(grid, *moments), color="black", lw=2, ls="--", label="true")
     ax.plot(X_nu, np.full(n, -0.1), "|", ms=9, color="#009e73")
     ax.plot(X_de, np.full(n, -0.22), "|", ms=9, color="#9a6fb0")

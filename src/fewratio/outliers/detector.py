@@ -56,46 +56,48 @@ class _Batch(NamedTuple):
 class InlierOutlierDetector(OutlierMixin, TableEstimator):
     """Find the outliers of a batch, given rows that are known to be normal (Hido et al. 2011).
 
-    The score of a row is higher the more normal it is. By default it is
-    w (r - 1) - log(0.3 + max(s, x)) - v log(0.3 + t): r is the density ratio of the normals to the batch, by counts in
-    random cells; s is the distance to the three nearest normals, in deviations per column; x is how far the strangest
-    cell lies outside all normals, by itself or given the other columns, or how seldom its category is, if no normal has
-    it; t is the distance to the nearest twentieth of all rows. With the numbers of normals and rows the weight w grows,
-    to 2 where the batch is like the normals and to 5.5 where it is not, and v falls, from 0.4 at 5 normals to 0
-    (`fewratio.outliers.outlier_score`). With an ``estimator`` it is the ratio that this one gives. Either way it
-    depends on the whole batch, which is the ratio's denominator and has a part in the columns' units: the same row has
-    another score in other company. Give all rows that are to be judged in one call. The default's score does not
-    depend on the order of the rows, nor on chance.
+    Each row gets a score: the higher, the more normal. The default score is
+    w (r - 1) - log(0.3 + max(s, x)) - v log(0.3 + t), with four parts:
 
-    A row is flagged if its score is below a threshold. Three rules set it; `threshold_rule` gives the one of a batch:
+    * r is the density ratio of the normals to the batch, from counts in random cells.
+    * s is the distance to the three nearest normals, in deviations per column.
+    * x says how strange the strangest cell is: how far it lies outside all normals, by itself or given the other
+      columns; or how rare its category is, if no normal has it.
+    * t is the distance to the nearest twentieth of all rows.
 
-    * "contamination", where one is given: so that this share of the batch is flagged.
-    * "false discovery rate", where normals suffice: conformal p-values (`p_values`) and the rule of Benjamini and
-      Hochberg limit the share of normal rows that is expected among the flagged ones. With n normals no p-value is
-      below 1 / (n + 1), so that few outliers among many rows could not be flagged at all. Normals suffice where they
-      are 99 or more (at a rate of 0.1) and a single outlier can be flagged, or one per cent of the batch: ten normals
-      for each row of the batch, or 999. ``false_discovery_rate=None`` uses the next rule instead.
-    * "false positive rate" else: scores that the normals, left out one by one, would hardly have (the 98 % prediction
-      bound of Student's t; of an ``estimator`` that of log(1 + ratio)). The rate is one of each normal row, whatever
-      else is flagged, and it is estimated, not guaranteed: of batches without outliers the rule flagged 3 to 5 % of the
-      rows at any number of normals from 5 on, on average over 21 tables. Where outliers are rare, half of the flags may
-      be false.
+    The weights depend on the numbers of normals and rows (`fewratio.outliers.outlier_score`). With more of them, w
+    grows, to 2 if the batch is like the normals and to 5.5 if it is not; v falls from 0.4 at 5 normals to 0. An
+    ``estimator`` replaces this score by its ratio. In both cases, the score depends on the whole batch: the same row
+    has another score in another batch. Pass all rows in one call. The default score uses no random numbers, and does
+    not depend on the order of the rows.
 
-    Both of these go by the scores of the normals, not by those of the batch, so a batch of nothing but outliers is
-    flagged as a whole; `predict` warns if it flags more than half of ten rows or more.
+    A row is flagged if its score is below a threshold. One of three rules sets it (`threshold_rule`):
+
+    * "contamination", if you pass one: this share of the batch is flagged.
+    * "false discovery rate", with enough normals: conformal p-values (`p_values`) and the rule of Benjamini and
+      Hochberg limit the expected share of normal rows among the flagged ones. With n normals, no p-value is below
+      1 / (n + 1), so few normals could not flag a few outliers among many rows. Enough means 99 normals or more (at a
+      rate of 0.1), and so many that a single outlier can be flagged, or one per cent of the batch: ten normals for
+      each row of the batch, or 999. ``false_discovery_rate=None`` uses the next rule instead.
+    * "false positive rate" otherwise: a row is flagged if a normal that is left out would hardly have such a score (the
+      98 % prediction bound of Student's t; for an ``estimator``, that of log(1 + ratio)). The rate is an estimate, not
+      a guarantee. In batches without outliers, the rule flagged 3 to 5 % of the rows with 5 normals or more, on average
+      over 21 tables. If outliers are rare, half of the flags may be false.
+
+    The last two rules compare with the scores of the normals, so a batch that contains only outliers is flagged as a
+    whole. `predict` warns you if it flags more than half of ten rows or more.
 
     Parameters
     ----------
     estimator : RatioEstimator, optional
-        Gives a ratio to score by instead of the default's. One that was pretrained, such as a `InlierRatioEstimator`
-        or a `MetaRatioEstimator` trained with episodes of inliers, is used with what it has learned; note that
-        scikit-learn's ``clone`` of the detector forgets that. p-values take twice as many normals with it, as half of
-        them only calibrate. The universal network is no detector (its ratio is near 1 far from all rows): it is warned
-        of.
+        Its ratio replaces the default score. A pretrained one, such as an `InlierRatioEstimator` or a
+        `MetaRatioEstimator` trained with episodes of inliers, keeps what it has learned; scikit-learn's ``clone`` of
+        the detector forgets it. p-values then need twice as many normals, because half of them only calibrate. The
+        universal network finds no outliers (far from all rows, its ratio is near 1), and a warning says so.
     contamination : float, optional
         Share of a batch to flag, above 0 and at most 0.5.
     false_discovery_rate : float or None, default=0.1
-        The rate to hold where there is no ``contamination``; None for the rule of the false positive rate.
+        The rate to hold if there is no ``contamination``; None for the rule of the false positive rate.
     random_state : int, numpy Generator or None, default=0
         For an ``estimator`` only: seeds one that has no seed, and draws which normals calibrate it.
 
@@ -108,8 +110,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     Notes
     -----
-    ``fit_predict(X)``, which scikit-learn adds, uses a table as its own reference: that is an order by density, with
-    nothing promised. Give a ``contamination``, or better known normals with `fit`.
+    ``fit_predict(X)``, which scikit-learn adds, uses a table as its own reference. It sorts rows by density and makes
+    no promise. Pass a ``contamination``, or better, pass known normals to `fit`.
 
     scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
     batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``) and, without a

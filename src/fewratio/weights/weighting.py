@@ -147,21 +147,21 @@ def importance_weights(
     random_state: int | np.random.Generator | None = 0,
     **columns: Unpack[ColumnOptions],
 ) -> WeightResult:
-    """Weigh training rows by the ratio of the target's density to theirs.
+    """Weight training rows by how typical they are of the rows that a model will be used on.
 
-    With `y`, `WeightResult.advice` says whether to use them for a model: often it is better not to. You are warned if
-    the samples overlap too little to rely on the weights: if `WeightResult.effective_sample_size` is below 10 and below
+    With `y`, `WeightResult.advice` says whether the weights help a model; often they do not. A warning says if the
+    samples overlap too little to rely on the weights: if `WeightResult.effective_sample_size` is below 10 and below
     a tenth of the training rows, or if the mean ratio at them (`WeightResult.overlap`) is below 0.1.
 
     Parameters
     ----------
     X_train : array-like of shape (n_train, n_features)
-        The rows to weigh.
+        The rows to weight.
     X_target : array-like of shape (n_target, n_features)
         Rows like those the model will be used on; no labels are needed.
     y : str or array-like of shape (n_train,), optional
-        What a model is to predict: its values in the training rows, or the column that holds them, which is then not
-        used for the weights. The error of the model with and without weights is cross-validated at no more than 5,000
+        What a model should predict: its values in the training rows, or the name of their column. The weights do not
+        use this column. The error of the model with and without weights is cross-validated at no more than 5,000
         training rows, with their weights.
     model : scikit-learn estimator, optional
         The model that you will fit to `X_train`, an array or a data frame as you pass it. By default ridge regression

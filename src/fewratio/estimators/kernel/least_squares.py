@@ -33,9 +33,9 @@ class RuLSIF(RatioEstimator):
     The ratio is a sum of Gaussian kernels ``exp(-|x - c|^2 / sigma^2)`` whose weights solve Eq. 5.
 
     Width and regulariser can be chosen by how well the ratio fits instances that were left out (J of Eq. 8; the
-    centres stay). By default that is exact leave-one-out: of pairs of one instance per sample, as many as the smaller
-    sample has (at most 2000, drawn). It costs one eigendecomposition per width. A sample of a single instance has
-    nothing to leave out: then the candidates nearest to the median distance and to reg = 0.1 are taken.
+    centres stay). The default is exact leave-one-out: each fit leaves out one instance of each sample, as often as the
+    smaller sample has instances (at most 2000). It costs one eigendecomposition per width. If a sample has a single
+    instance, nothing can be left out; then the candidates nearest to the median distance and to reg = 0.1 are used.
 
     Parameters
     ----------

@@ -107,10 +107,10 @@ class UniversalRatioEstimator(NetworkEstimator):
     A network that was trained once, on random distributions of many kinds (`fewratio_bench.universal_training`), reads
     the distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
-    It is made for samples of 2 to about 100 instances; from there on `ClassifierRatio` is as good, and faster
-    (`AutoRatioEstimator` takes the mean of the two, and passes from the one to the other). With one instance per sample
-    there is a single distance, which says nothing of how far apart is far; `MetaRatioEstimator` learns that from
-    related datasets. Of a larger sample 400 instances are drawn, always the same ones.
+    It is made for samples of 2 to about 100 instances. For larger ones, `ClassifierRatio` is as good, and faster
+    (`AutoRatioEstimator` averages both, with shares that depend on the number of rows). With one instance per sample,
+    there is a single distance, and nothing to compare it with; `MetaRatioEstimator` learns that from related datasets.
+    From a larger sample, 400 instances are drawn, always the same ones.
 
     Parameters
     ----------
@@ -129,10 +129,10 @@ class UniversalRatioEstimator(NetworkEstimator):
 
     Notes
     -----
-    What does not change the ratio, but for rounding in float32: the order of the rows, constant columns, the order of
-    the columns, a shift of all instances, and one factor for all columns, in either mode. With ``scale="none"`` also a
-    rotation or reflection of all instances; with ``scale="columns"`` also other units of single columns. Both
-    cannot hold.
+    Up to rounding in float32, the ratio does not depend on the order of the rows, constant columns, the order of the
+    columns, a shift of all instances, or one factor for all columns. With ``scale="none"``, it does not depend on a
+    rotation or reflection of all instances either; with ``scale="columns"``, not on the units of single columns. No
+    setting has both properties.
 
     `predict` and `interval` treat every row as new.
 
