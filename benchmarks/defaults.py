@@ -74,7 +74,7 @@ def shared_work() -> Iterator[None]:
     fit, learn, known = ClassifierRatio._fit, DiscriminantRatioEstimator._learn, {}
 
     def _fit(self: Any, X_nu: np.ndarray, X_de: np.ndarray) -> None:
-        key = X_nu.shape, X_nu.tobytes(), X_de.tobytes()
+        key = repr(self.get_params()), X_nu.shape, X_nu.tobytes(), X_de.tobytes()
         if key not in known:
             fit(self, X_nu, X_de)
             known[key] = dict(vars(self))
@@ -196,10 +196,10 @@ def print_gaps() -> None:
             errors |= {way: values for way, values in plain[*key, split].items() if way not in (DEFAULT, COMMON)}
         for way, values in errors.items():
             cells[record["rescaled"], *key][way][split] = values
-    for rescaled in (False, True):
+    for has_sources, rescaled in product((True, False), (False, True)):
         found = []
         for (is_rescaled, *key), errors in cells.items():
-            if is_rescaled == rescaled:
+            if is_rescaled == rescaled and bool(key[1]) == has_sources:
                 means = {way: _mean(splits, splits) for way, splits in errors.items()}
                 best = min(means, key=means.__getitem__)
                 without = WITHOUT if WITHOUT in errors else DEFAULT
@@ -208,15 +208,14 @@ def print_gaps() -> None:
                 found.append((key, means, *(_is_behind(errors, each) for each in (same, others, without))))
         _, _, *counts = zip(*found, strict=True)
         behind, behind_others, worse = map(sum, counts)
-        name = "rescaled" if rescaled else "as they are"
+        name = f"{'with' if has_sources else 'without'} sources, {'rescaled' if rescaled else 'as they are'}"
         sys.stdout.write(
             f"\n{name}: the default is behind the best way by 0.01 and two standard errors in {behind} of {len(found)} "
             f"cells, in {behind_others} where the best way is picked on other splits; worse than without sources in "
             f"{worse}.\n"
         )
-        for way in (DEFAULT, COMMON, COLUMNS, WITHOUT, CLOSED_FORM):
-            of_sizes = [[means[way] for key, means, *_ in found if key[2] == size and key[1]] for size in SIZES]
-            shown = [f"{np.mean(each):.3f}" for each in of_sizes]
+        for way in found[0][1]:
+            shown = [f"{np.mean([means[way] for key, means, *_ in found if key[2] == size]):.3f}" for size in SIZES]
             sys.stdout.write(f"{way:>14}: {' / '.join(shown)}\n")
         for key, means, is_behind, *_ in found:
             if is_behind:

@@ -8,6 +8,7 @@ piece needs.
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -221,7 +222,7 @@ def pieces(report: Report, plan: Plan) -> None:
     lines = {name: sum(map(_count_lines, piece.needs)) for name, piece in PIECES.items()}
     for name, piece in plan.select_modes(PIECES).items():
         record: dict[str, Any] = {"lines": lines[name], "false": {}, "found": {}, "called": {}}
-        for kind in piece.kinds if plan.kinds is None else plan.select(dict.fromkeys(piece.kinds)):
+        for kind in plan.select(dict.fromkeys(piece.kinds)):
             found = plan.run(delayed(_find_without)(name, kind, seed) for seed in plan.seeds(n))
             if kind in _NULLS:
                 record["false"][kind] = round(float(np.mean([bool(each) for each in found])), 3)
@@ -248,23 +249,20 @@ def _score_without(piece: str, name: str, series: Array, annotations: list[list[
 
 def _detect(name: str, series: Any) -> list[tuple[int, str]]:
     """Return the rows and kinds of the changes that are found while a piece is off."""
-    patches = [patch(_PLACE + place, each) for place, each in PIECES[name].off.items()]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ExitStack() as patches:
         warnings.simplefilter("ignore")
-        for each in patches:
-            each.start()
-        try:
-            return [(change["row"], change["kind"]) for change in detect_changes(series).changes]
-        finally:
-            for each in patches:
-                each.stop()
+        for place, each in PIECES[name].off.items():
+            patches.enter_context(patch(_PLACE + place, each))
+        return [(change["row"], change["kind"]) for change in detect_changes(series).changes]
 
 
 def _count_lines(function: Any) -> int:
     """Count the lines of a function or class, without comments and docstrings."""
     text = inspect.getsource(function)
     documented = {inspect.getdoc(function), *(inspect.getdoc(each) for each in vars(function).values())}
-    n_documented = sum(len(each.splitlines()) for each in documented if each and each.splitlines()[0] in text)
+    n_documented = sum(
+        bool(line.strip()) for each in documented if each and each.splitlines()[0] in text for line in each.splitlines()
+    )
     lines = [line.strip() for line in text.splitlines()]
     return sum(bool(line) and not line.startswith("#") for line in lines) - n_documented
 

@@ -41,11 +41,11 @@ def series_chart(
         Whether x holds dates as ISO texts, else numbers.
     """
     levels = {"y": number("level", **_Y), "detail": name("segment")}
-    is_share = set(data["y"]) <= {0, 1, None}
-    # A line between 0 and 1 would fill the chart.
-    ticks = layer("tick", {"y": number("y", **_Y)}, color=FIRST, orient="vertical", size=12, thickness=1, opacity=0.6)
+    # A line that jumps between 0 and 1 would fill the chart.
+    is_binary = set(data["y"]) <= {0, 1, None}
+    look = {"orient": "vertical", "size": 12, "thickness": 1, "opacity": 0.6} if is_binary else {"strokeWidth": 1}
     lines = [
-        ticks if is_share else layer("line", {"y": number("y", **_Y)}, color=FIRST, strokeWidth=1),
+        layer("tick" if is_binary else "line", {"y": number("y", **_Y)}, color=FIRST, **look),
         layer("line", levels, color=CURRENT, strokeWidth=2),
     ]
     if "low" in data:

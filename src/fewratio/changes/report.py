@@ -12,6 +12,10 @@ from fewratio.core.wording import shorten, write_alike, write_apart, write_count
 from fewratio.report import page
 from fewratio.report.distributions import round_values
 
+_HOW_TO_READ = (
+    "Thin lines, or ticks for shares: the values; thick: the level of each segment, with season and trend; dashed: "
+    "changes, in colour in the column that changed most."
+)
 # Columns in a report, and in a picture.
 _NAMED, _MOST_COLUMNS, _MOST_DRAWN = 3, 8, 4
 # The most rows to draw one by one, and the stretches whose lowest, mean and highest value are drawn instead.
@@ -88,11 +92,11 @@ def report_each(results: Any, name: str, command: str | None) -> page.Report:
     sections: list[page.Section] = []
     for series, part in parts.items():
         about = f"{part.answer} {part.facts['Rows']}. {part.facts.get('Notes', '')}".strip()
-        # How to read the charts is said once.
         blocks = [block for section in part.sections[:-1] for block in section.blocks]
-        told = [] if sections else blocks[:1]
-        charts = [block for block in blocks if not isinstance(block, page.Text)]
-        sections.append(page.Section(series, [page.Text(about), *told, *charts]))
+        if sections:
+            # How to read the charts is said once.
+            blocks = [block for block in blocks if not isinstance(block, page.Text) or block.text != _HOW_TO_READ]
+        sections.append(page.Section(series, [page.Text(about), *blocks]))
     making = page.describe_making(results.settings, command, "detect_changes", ("series",))
     sections.append(page.Section("How this was made", making))
     return page.Report(f"Changes of {name} by {by}", answer, facts, sections)
@@ -230,17 +234,16 @@ def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) ->
 
 def _series(result: Any) -> list[page.Block]:
     n, rest = len(result.scores), len(result.feature_names) - _MOST_COLUMNS
-    about = "Thin: the values; thick: the level of each segment, with season and trend; dashed: changes, "
-    about += "in colour in the column that changed most."
-    about += f" Of {n} values, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * (n > _MOST_ROWS)
-    about += f" {rest} more columns, which changed least, are left out here." * (rest > 0)
+    of_all = f"Of {n} values, the mean, lowest and highest of {_STRETCHES} stretches are drawn." * (n > _MOST_ROWS)
+    left_out = f"{write_count(rest, 'more column')}, which changed least, {'is' if rest == 1 else 'are'} left out here."
     score = (
         "how far the rows before and after a moment are apart"
         if result.is_test
         else "what a change adds to twice the log likelihood"
     )
     is_scored = int(np.count_nonzero(~np.isnan(result.scores))) >= _FEWEST_SCORES
-    return [page.Text(f"{about}{f' Score: {score}.' * is_scored}"), *_charts(result, _MOST_COLUMNS)]
+    limits = " ".join(filter(None, [of_all, left_out * (rest > 0), f"Score: {score}." * is_scored]))
+    return [page.Text(_HOW_TO_READ), *([page.Text(limits)] if limits else []), *_charts(result, _MOST_COLUMNS)]
 
 
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:

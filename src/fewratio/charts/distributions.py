@@ -26,7 +26,7 @@ _SHAPES = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down
 _GOLDEN = 0.618
 # Letters of a name beside a histogram.
 _STRIP_NAME = 24
-_DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 4], [4, 1]]
+_DASHES = [[1, 0], [6, 3]]
 
 
 def marked_histogram(
@@ -128,8 +128,7 @@ def step_lines(
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
     # The last edge ends the last step.
     data = long_form({label: [*values, values[-1]] for label, values in shares.items()}, edge=edges)
-    # Room for the names of several samples.
-    return Chart(chart_spec(200 + 15 * max(0, len(names) - 2), mark=mark, encoding=encoding), data, description)
+    return Chart(chart_spec(200, mark=mark, encoding=encoding), data, description)
 
 
 def stacked_histograms(

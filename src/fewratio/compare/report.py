@@ -370,8 +370,8 @@ def _regions(result: Any) -> list[page.Block]:
         [
             rule,
             *(page.Number(share, text) for share, text in zip((each.first, each.second), each.shares, strict=True)),
-            page.Number(min(each.ratio, 1e9), ratio.replace("inf", "∞")),
-            f"{write_number(each.ratio_low, 2)} to {write_number(each.ratio_high, 2)}".replace("inf", "∞"),
+            page.Number(min(each.ratio, 1e9), ratio),
+            f"{write_number(each.ratio_low, 2)} to {write_number(each.ratio_high, 2)}",
             page.Number(each.p_value, f"{each.p_value:.3f}"),
         ]
         for rule, each, ratio in zip(rules, result.regions, ratios, strict=True)

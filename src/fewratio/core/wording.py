@@ -111,7 +111,9 @@ def write_number(value: float | int, digits: int = 4) -> str:
     >>> write_number(6.66187, 3), write_number(873450.2), write_number(0.00012), write_number(1.2e-7)
     ('6.66', '873,450', '0.00012', '1.2e-7')
     """
-    if not math.isfinite(value) or abs(value) >= _LARGE or 0 < abs(value) < _SMALL:
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if math.isnan(value) or abs(value) >= _LARGE or 0 < abs(value) < _SMALL:
         return f"{value:.{digits}g}".replace("e+", "e").replace("e-0", "e-")
     text = write_fixed(value, max(0, digits - 1 - math.floor(math.log10(abs(value) or 1.0))))
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -145,7 +147,7 @@ def write_alike(values: Sequence[float]) -> list[str]:
     if not sizes or max(sizes) > 100 * min(sizes) or not _SMALL <= max(sizes) < _LARGE:
         return [write_number(value) for value in values]
     n_decimals = max(0, 2 - math.floor(math.log10(max(sizes))))
-    return [write_fixed(value, n_decimals) for value in values]
+    return [write_fixed(value, n_decimals) if math.isfinite(value) else write_number(value) for value in values]
 
 
 def write_apart(*values: float, write: Callable[[float, int], str] = write_number) -> list[str]:

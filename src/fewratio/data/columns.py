@@ -394,10 +394,10 @@ def decide_column(
         tables = exact if parts is None else [exact[0][rows] for rows in parts]
         if _count_rows(label, tables):
             return Column(label, left_out=ID)
-        found_count = _describe_count(label, tables)
-        if found_count:
+        reason = _describe_count(label, tables)
+        if reason:
             use = name_parameter("drop", label, f"drop={[label]!r}")
-            warn_of_kinds(label, found_count, "it is read as a measurement", f"{use} leaves it out")
+            warn_of_kinds(label, reason, "it is read as a measurement", f"{use} leaves it out")
     check_exact(found)
     present = np.concatenate([each[~np.isnan(each)] for each in numbers])
     if not len(present):
@@ -534,7 +534,7 @@ def _describe_count(label: str, tables: Sequence[NDArray[np.float64]]) -> str:
     if INDEX_NAME.fullmatch(label):
         return "is named like an index that a program saved, but does not count rows"
     is_long = len(tables) > 1 and sum(map(len, tables)) >= _LEAST_DIFFERENT
-    if is_long and all(map(_have_no_gap, [*tables, np.concatenate(tables)])):
+    if is_long and tables[0][0] % 1 == 0 and all(map(_have_no_gap, [*tables, np.concatenate(tables)])):
         return "counts rows from one dataset to the next, so it alone separates them"
     return ""
 

@@ -59,7 +59,10 @@ def monitor(
                 watch.save(state)
     result = watch.state
     largest = f"{write_large(1 / result.p_value)} at its largest, " * result.alarm
-    lines = [result.summary, f"evidence    {largest}{write_large(result.evidence)} now; alarm at {1 / watch.level:.3g}"]
+    lines = [
+        result.summary,
+        f"evidence    {largest}{write_large(result.evidence)} now; alarm at {write_large(1 / watch.level)}",
+    ]
     if result.alarm:
         lines.append("next        Find the cause. If rows are now as they should be: --rebase, with a new reference.")
     lines.append(f"p-value     {result.p_value_text}, valid whenever you look")

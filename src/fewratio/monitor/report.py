@@ -26,7 +26,7 @@ def report_state(state: Any, command: str | None) -> page.Report:
     level = state.settings["level"]
     facts = {
         "Rows": write_count(state.n_rows, "row"),
-        "Evidence": f"{write_large(state.evidence)} now; alarm at {1 / level:.3g}",
+        "Evidence": f"{write_large(state.evidence)} now; alarm at {write_large(1 / level)}",
         "p-value": f"{state.p_value_text}, valid at any moment",
         "Chance of a false alarm": f"{level:.3g}, ever",
     }
@@ -47,7 +47,8 @@ def report_state(state: Any, command: str | None) -> page.Report:
     )  # fmt: skip
     about = (
         "The evidence is what bets that the rows are unlike the reference have won, from a stake of 1. If nothing has "
-        f"changed, the chance that it ever reaches {1 / level:.3g} is at most {level:.3g}. Rows must be exchangeable."
+        f"changed, the chance that it ever reaches {write_large(1 / level)} is at most {level:.3g}. Rows must be "
+        "exchangeable."
     )
     call = command or "monitor.to_html(path)"
     sections = [

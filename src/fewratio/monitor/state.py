@@ -118,13 +118,12 @@ class MonitorState(Reported):
         if self.alarm and self.alarm_row is not None:
             return f"Alarm at {self.locate(self.alarm_row)}."
         seen = write_count(self.n_rows, "row")
-        return (
-            f"No alarm after {seen}: evidence {write_large(self.evidence)}, alarm at {1 / self.settings['level']:.3g}."
-        )
+        evidence, limit = write_large(self.evidence), write_large(1 / self.settings["level"])
+        return f"No alarm after {seen}: evidence {evidence}, alarm at {limit}."
 
     @property
     def p_value_text(self) -> str:
-        """The p-value in words, without digits that nobody needs."""
+        """The p-value as text; tiny ones only as an upper bound."""
         return f"{self.p_value:.3g}" if self.p_value >= _LEAST else f"below {_LEAST}"
 
     @property

@@ -8,7 +8,6 @@ from fewratio.cli import frame
 from fewratio.cli.verb import COMMON, SHARED, Field, Page, Verb, declare_table
 from fewratio.errors import ParameterError
 
-_REASONS = 3
 _CONDITION = re.compile(r"outliers\s*(<=?|>=?)\s*(\d+\.?\d*)\s*(%?)")
 
 
@@ -82,7 +81,7 @@ def outliers(
         reasons = result.explanations(explained)
         for row, reason in zip(explained[: frame.SHOWN], reasons, strict=False):
             mark = "outlier" if result.is_outlier[row] else ""
-            why = result.reasons.get(row) or reason.largest(_REASONS).summary
+            why = result.say_why(row, reason)
             cells.append((names[row], f"{result.scores[row]:.3g}", mark, why))
         lines += frame.align_columns(cells)
         lines += request.and_more(n_outliers - frame.SHOWN)

@@ -22,7 +22,7 @@ _MANY = 200
 # Fewer normal rows than that leave much to chance.
 _FEW_NORMALS = 10
 # Most rows to rank, how many of them to show beside their nearest normals, and in how many columns.
-_MOST_RANKED, _LEAST_RANKED, _EXPLAINED, _REASONS = 200, 10, 5, 3
+_MOST_RANKED, _LEAST_RANKED, _EXPLAINED = 200, 10, 5
 
 
 def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
@@ -49,7 +49,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     if result.samples.encoding is not None and result.samples.encoding.is_named:
         facts["Columns"] = result.samples.encoding.summary
     called = "" if table.row_names is not None else "row "
-    said = [_say_why(result, *each) for each in zip(lowest.tolist(), reasons, strict=True)]
+    said = [result.say_why(*each) for each in zip(lowest.tolist(), reasons, strict=True)]
     first = [f"{called}{row}: {why}" for row, why in zip(names, said, strict=True)][: min(_NAMED, n_outliers)]
     found = "is an outlier" if n_outliers == 1 else "are outliers"
     headline = f"{n_outliers} of {n_rows} {found}{result.expectation}."
@@ -60,7 +60,8 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         answer += f"\n{result.shift}"
     if result.errors:
         n_errors = len(result.errors)
-        answer += f"\n{write_count(n_errors, 'cell')} {'looks' if n_errors == 1 else 'look'} like errors, listed below."
+        look = "looks like an error" if n_errors == 1 else "look like errors"
+        answer += f"\n{write_count(n_errors, 'cell')} {look}, listed below."
     for each in result.non_overlapping:
         answer += f"\n{each.describe(['the normal rows', name])}."
     n_normals = len(detector._normals)
@@ -82,11 +83,6 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         page.Section("How this was made", page.describe_making(detector.get_params(deep=False), call, "", ())),
     ]
     return page.Report(f"Outliers of {name}", answer, facts, sections, headline=headline)
-
-
-def _say_why(result: Any, row: int, reason: Any) -> str:
-    """Say why a row is anomalous, as the terminal does: its strangest cell, or in what it differs most."""
-    return result.reasons.get(row) or reason.largest(_REASONS).summary
 
 
 def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: list[str]) -> list[page.Block]:

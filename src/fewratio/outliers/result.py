@@ -21,6 +21,8 @@ from fewratio.report.reported import Reported, make_plain
 CLEAN_FLAGGED = 0.04
 # If a larger share of a batch is flagged, the answer says that the whole batch has shifted.
 _SHIFTED = 0.2
+# Columns that are named as reasons.
+_REASONS = 3
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -168,6 +170,10 @@ class OutlierResult(Reported):
         """Show several rows so: one after the other, each would be looked up in a large file."""
         some = self.samples.tables[0].take(rows)
         return [self.detector.explain(some.row(place)) for place in range(some.n_rows)]
+
+    def say_why(self, row: int, explanation: RowExplanation) -> str:
+        """Say why a row is anomalous: its strangest cell, or the columns in which it differs most."""
+        return self.reasons.get(row) or explanation.largest(_REASONS).summary
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain numbers, strings and lists."""

@@ -113,7 +113,8 @@ def measure_mixture(
 ) -> MixtureLoss | None:
     """Measure the error of all means of ratios on pairs of datasets; None if these are too short.
 
-    A third as many pairs are of a dataset with itself. Pairs of few datasets are drawn again, with other rows.
+    A third as many pairs of a dataset with itself are measured, too. If there are few datasets, their pairs are drawn
+    again, with other rows.
     """
     found = []
     for same, share in ((False, 1 - SHARE_OF_SAME), (True, SHARE_OF_SAME)):
@@ -148,10 +149,9 @@ def _draw_pair(datasets: Sequence[Floats], number: int, size: int, n_query: int,
     again with rows that come later.
     """
     again, nu = divmod(number, len(datasets))
-    again, step = (again, 0) if same else divmod(again, len(datasets) - 1)
-    of_nu, of_de = (
-        np.roll(datasets[place % len(datasets)], -again * size, axis=0) for place in (nu, nu + (step + 1) * (not same))
-    )
+    again, apart = (again, 0) if same else divmod(again, len(datasets) - 1)
+    de = nu if same else (nu + apart + 1) % len(datasets)
+    of_nu, of_de = (np.roll(datasets[place], -again * size, axis=0) for place in (nu, de))
     # The first rows are the sample as a numerator, the last as a denominator.
     query_nu, query_de = (of_nu[size:-size],) * 2 if same else (of_nu[size:], of_de[:-size])
     return of_nu[:size], of_de[-size:], np.concatenate([query_nu[:n_query], query_de[-n_query:]])
