@@ -149,9 +149,14 @@ def test_the_answer_counts_outliers_and_names_the_row_of_an_error(n_strange, sai
     rng = np.random.default_rng(0)
     batch = np.vstack([rng.normal(size=(30, 2)) / 2, [[9.0, 0], [0, 9], [-9, 9]][:n_strange]])
     result = InlierOutlierDetector().fit(rng.normal(size=(40, 2))).detect(batch)
-    answer = result._report().answer
-    assert answer.startswith(said)
-    assert f"Looks like an error: row {result.errors[0].row}, column 0: 9 is far above all normals" in answer
+    report = result._report()
+    assert report.answer.startswith(said)
+    n_errors = len(result.errors)
+    look = "looks like an error" if n_errors == 1 else "s look like errors"
+    assert f"{n_errors} cell{' ' * (n_errors == 1)}{look}, listed below." in report.answer
+    (listed,) = [section for section in report.sections if section.title == "Cells that look like errors"]
+    assert str(result.errors[0].row) in str(listed.blocks)
+    assert "9 is far above all normals" in str(listed.blocks)
 
 
 def test_a_thousandth_of_a_positive_value_is_listed_though_it_is_near_the_others():

@@ -278,6 +278,8 @@ class _Search:
                 rules += [rule for _, rule in starts]
         return [self._settle(rule, signs) for (_, rule), signs in zip(best, centred, strict=True)]
 
+    # BLAS may read beyond the end of an array of singles, and then warn of what it finds there.
+    @np.errstate(invalid="ignore")
     def _settle(self, rule: _Rule, centred: _Singles) -> tuple[float, float, _Rule]:
         """Replace each condition in turn by the one in the middle of the likely ones, given the others.
 

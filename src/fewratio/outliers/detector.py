@@ -77,8 +77,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     * "false discovery rate", with enough normals: conformal p-values (`p_values`) and the rule of Benjamini and
       Hochberg limit the expected share of normal rows among the flagged ones. With n normals, no p-value is below
       1 / (n + 1), so with few normals, a few outliers among many rows can never be flagged. Enough means 99 normals
-      or more (at a rate of 0.1), and so many that a single outlier can be flagged, or one per cent of the batch: ten normals for
-      each row of the batch, or 999. ``false_discovery_rate=None`` uses the next rule instead.
+      or more (at a rate of 0.1), and so many that a single outlier can be flagged, or one per cent of the batch: ten
+      normals for each row of the batch, or 999. ``false_discovery_rate=None`` uses the next rule instead.
     * "false positive rate" otherwise: a row is flagged if a normal that is left out would hardly have such a score (the
       98 % prediction bound of Student's t; for an ``estimator``, that of log(1 + ratio)). The rate is an estimate, not
       a guarantee. In batches without outliers, the rule flagged 3 to 5 % of the rows with 5 normals or more, on average
