@@ -55,6 +55,15 @@ def test_results_as_files(folder):
     assert (folder / "b.csv").read_text().splitlines()[0] == "name,number,first,evidence"
 
 
+def test_evidence_beyond_the_range_of_numbers_is_an_alarm(folder):
+    """Grams among kilograms: the p-value is 0."""
+    rng = np.random.default_rng(1)
+    for name, n, unit in (("kg", 1000, 1), ("g", 1500, 1000)):
+        np.savetxt(folder / f"{name}.csv", unit * rng.normal(20, 1, n), "%.4f", header="weight", comments="")
+    done = run("monitor", "kg.csv", "g.csv", "--fail-if", "alarm", code=3)
+    assert "over 1,000 trillion at its largest" in done.output
+
+
 def test_another_reference_or_level_needs_a_new_start(folder):
     run(*MONDAY, "--state", "s.fewratio")
     for arguments, said in {

@@ -93,8 +93,8 @@ def test_a_batch_that_has_shifted_as_a_whole_is_said_to_be():
     normals, batch = rng.normal(size=(300, 3)), 100 * rng.normal(3, 1, (200, 3))
     batch[:4] *= 50
     result = InlierOutlierDetector().fit(normals).detect(batch)
-    assert "the table has shifted as a whole" in result.shift
-    assert "Beyond the shift, 0%" not in result.shift
+    assert "the table may have shifted as a whole" in result.shift
+    assert "Beyond such a shift, 0%" not in result.shift
     assert result.detector._beyond_shift(result.samples.tables[0], {}) < 0.1
     assert InlierOutlierDetector().fit(normals).detect(rng.normal(size=(200, 3))).shift is None
 
@@ -133,7 +133,7 @@ def test_the_share_beyond_a_shift_is_small_in_a_clean_batch_with_discrete_column
     )
     batch = table[200:].assign(x=lambda rows: 100 * rows["x"] + 300)
     result = InlierOutlierDetector().fit(table[:200]).detect(batch)
-    assert "the table has shifted as a whole" in result.shift
+    assert "the table may have shifted as a whole" in result.shift
     assert "of clean rows about 4 % are" in result.shift
     assert result.detector._beyond_shift(result.samples.tables[0], result._levels) < 0.06
 

@@ -119,8 +119,10 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
         before, after = write_apart(change["mean_before"], change["mean_after"])
         deviations = f" (deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g})"
+        # The numbers are means, whatever changed.
+        means = " " if change["kind"] in ("level", "share") else ", mean "
         yield (
-            f"  row {change['row']}{moment}: {change['kind']} of {change['column']} {before} -> {after}"
+            f"  row {change['row']}{moment}: {change['kind']} of {change['column']}{means}{before} -> {after}"
             f"{deviations * (change['kind'] != 'share')}, score {change['score']:.3g}{p_value}"
         )
     yield from (f"note     {note}" for note in result.notes)

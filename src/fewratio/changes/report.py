@@ -248,7 +248,7 @@ def _series(result: Any) -> list[page.Block]:
 
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
     if not changes:
-        return page.Text("Trends, seasons and chance explain the whole series.")
+        return page.Text("No clear change: trends, seasons and chance may explain the whole series.")
     headings = [
         "when",
         "row",

@@ -70,6 +70,8 @@ COUNT_NAME = re.compile(
     r"(?i)(?:row|obs|observation|case|record|line|seq|sequence)?[ _.]?(?:index|number|num|no|nr|id|key)?\.?"
     r"|#|i|n|t|step|time"
 )
+# Why a column may be no measurement.
+_COUNTS_ON = "counts rows from one dataset to the next, so it alone separates them"
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -395,6 +397,9 @@ def decide_column(
         if _count_rows(label, tables):
             return Column(label, left_out=ID)
         reason = _describe_count(label, tables)
+        if reason == _COUNTS_ON and len(tables) > 2:
+            # No measurement does that in three datasets.
+            return Column(label, left_out=ID)
         if reason:
             use = name_parameter("drop", label, f"drop={[label]!r}")
             warn_of_kinds(label, reason, "it is read as a measurement", f"{use} leaves it out")
@@ -535,7 +540,7 @@ def _describe_count(label: str, tables: Sequence[NDArray[np.float64]]) -> str:
         return "is named like an index that a program saved, but does not count rows"
     is_long = len(tables) > 1 and sum(map(len, tables)) >= _LEAST_DIFFERENT
     if is_long and tables[0][0] % 1 == 0 and all(map(_have_no_gap, [*tables, np.concatenate(tables)])):
-        return "counts rows from one dataset to the next, so it alone separates them"
+        return _COUNTS_ON
     return ""
 
 

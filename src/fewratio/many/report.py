@@ -132,9 +132,9 @@ def _heat(result: Any, order: Numbers) -> list[page.Block]:
     groups = _groups(order)
     about = (
         "The divergence of each dataset (row) from each other one (column): 0 if they do not differ. Similar datasets "
-        "are side by side, in the order of a hierarchical clustering by average linkage. These divergences are "
-        "estimated from the rows that the model was fitted to, so they are larger than those of a comparison of two "
-        "tables, which fewratio compare-all prints in the terminal for the pairs that it shows."
+        "are side by side, in the order of a hierarchical clustering by average linkage. These divergences "
+        "are rough: one model for all pairs gives them, from the rows that it is fitted to. A comparison of two tables "
+        "may give others; fewratio compare-all prints those in the terminal for the pairs that it shows."
     )
     if len(groups) < len(order):
         about += (

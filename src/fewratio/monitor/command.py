@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -58,7 +59,8 @@ def monitor(
             if state is not None:
                 watch.save(state)
     result = watch.state
-    largest = f"{write_large(1 / result.p_value)} at its largest, " * result.alarm
+    # Evidence beyond the range of numbers leaves a p-value of 0.
+    largest = f"{write_large(1 / max(result.p_value, sys.float_info.min))} at its largest, " * result.alarm
     lines = [
         result.summary,
         f"evidence    {largest}{write_large(result.evidence)} now; alarm at {write_large(1 / watch.level)}",

@@ -108,21 +108,19 @@ class OutlierResult(Reported):
 
     @cached_property
     def shift(self) -> str | None:
-        """What to do if so many rows are flagged that the batch has shifted as a whole, in a sentence."""
+        """What to do if so many rows are flagged that the batch may have shifted as a whole, in a sentence."""
         n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
         if self.rule == "contamination" or n_outliers < _SHIFTED * n_rows or n_rows < LEAST_BATCH:
             return None
-        text = (
-            f"{n_outliers} of {n_rows} rows are flagged: the table has shifted as a whole. Compare it with the normal"
-        )
-        text += " rows (`fewratio compare`); check columns, units and kind."
+        text = f"{n_outliers} of {n_rows} rows are flagged: the table may have shifted as a whole. Compare it with the"
+        text += " normal rows (`fewratio compare`); check columns, units and kind."
         beyond = self.detector._beyond_shift(self.samples.tables[0], self._levels)
         if beyond is None:
             return text
         expected = (
             f"; of clean rows about {write_share(CLEAN_FLAGGED)} are" if self.rule == "false positive rate" else ""
         )
-        return f"{text} Beyond the shift, {write_share(beyond)} of the rows are unusual{expected}."
+        return f"{text} Beyond such a shift, {write_share(beyond)} of the rows are unusual{expected}."
 
     @cached_property
     def errors(self) -> list[CellReason]:
