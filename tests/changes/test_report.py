@@ -92,7 +92,7 @@ def test_a_long_series_is_drawn_in_stretches():
     assert min(chart.data["low"]) == pytest.approx(values.min(), rel=1e-3)
     assert max(chart.data["high"]) == pytest.approx(values.max(), rel=1e-3)
     assert len(chart.data["x"]) < 1000
-    assert "Of 30000 values" in report.sections[0].blocks[0].text
+    assert "Of 30000 values" in report.sections[0].blocks[1].text
     assert len(found.to_html().encode()) < 2_000_000
 
 
