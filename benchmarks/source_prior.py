@@ -3,8 +3,9 @@
 First the settings and calibrations for two or three sources, which cannot be held out: those with the least mean error
 (Eq. 8) on other datasets of the same family. Then the error of every mean of the six estimators that
 `AutoRatioEstimator` averages, as a quadratic form of their shares, for samples of 1, 3, 10 and 30 rows and 2 to 40
-sources; half of it with columns as they are, half with columns multiplied by exp(N(0, 2)). `--judge` reads these
-records again, and prints the mean error on the families if what all others say counts as so many pairs.
+sources; half of it with columns as they are, half with columns multiplied by exp(N(0, 2)). The same of the three
+without sources, to which pairs of classes of tables and random pairs count as much as either half. `--judge` reads
+these records again, and prints the mean error on the families if what all others say counts as so many pairs.
 
     python benchmarks/source_prior.py --jobs 16 > results/benchmarks/source_prior.jsonl
     python benchmarks/source_prior.py --judge
@@ -14,6 +15,7 @@ import argparse
 import json
 import sys
 import warnings
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,9 @@ import numpy as np
 import torch
 
 from everyday.families import FAMILIES, split_family
+from everyday.ratios import class_pairs, prior_pairs
 from fewratio import Collection, DiscriminantRatioEstimator
-from fewratio.core.units import RankScaling
+from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.estimators.certainty import SIZES
 from fewratio.estimators.closed_form import discriminant_choice, source_prior
 from fewratio.estimators.closed_form.discriminant_model import Calibration
@@ -37,6 +40,7 @@ from fewratio_bench.records import circumstances
 RECORDS = Path(__file__).parents[1] / "results" / "benchmarks" / "source_prior.jsonl"
 PRIOR = Path(source_prior.__file__).with_name(source_prior.FILE)
 COUNTS, KINDS, OTHERS = (2, 3, 5, 10, 20, 40), ("columns", "cosines"), ("network", "classifier")
+WITHOUT = source_prior.WITHOUT
 _ALPHA, _N_PAIRS = 0.5, 20
 
 
@@ -65,8 +69,12 @@ def mixture_records(family: str, split: int, n_sources: int, rescaled: bool) -> 
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     sources, targets = split_family(family, split, rescaled)
+    cell = {"part": "mixture", "family": family, "split": split, "n_sources": n_sources, "rescaled": rescaled}
     if len(sources) < n_sources:
         return []
+    if not n_sources:
+        losses = ((size, measure_mixture([], targets, OF_PAIRS, _ALPHA, size, _N_PAIRS)) for size in SIZES)
+        return [cell | to_record("target", size, loss) for size, loss in losses if loss]
     collection = Collection.from_arrays(sources[:n_sources])
     learned = [
         DiscriminantRatioEstimator(features=kind, scale=unit)._learn(collection, None)
@@ -84,13 +92,47 @@ def mixture_records(family: str, split: int, n_sources: int, rescaled: bool) -> 
         on_targets = measure_mixture(models, targets, others, _ALPHA, size, _N_PAIRS)
         held_out = [measure_mixture(*fold, others, _ALPHA, size, source_shares._N_PAIRS) for fold in folds]
         losses = {"target": [on_targets] if on_targets else [], "held out": list(filter(None, held_out))}
-        for role, each in losses.items():
-            if each:
-                pooled = pool_losses(each)
-                found.append({"role": role, "n_support": size, "n_pairs": pooled.n_pairs})
-                found[-1] |= {"products": pooled.products.round(5).tolist(), "means": pooled.means.round(5).tolist()}
-    cell = {"part": "mixture", "family": family, "split": split, "n_sources": n_sources, "rescaled": rescaled}
-    return [cell | each for each in found]
+        found += [cell | to_record(role, size, pool_losses(each)) for role, each in losses.items() if each]
+    return found
+
+
+def without_sources(nu: np.ndarray, de: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
+    """Give the ratios of pairs by an estimator without sources, in the units of each pair."""
+    found = []
+    for pair in zip(nu, de, rows, strict=True):
+        own = ColumnScaling.of(pair[:2], "columns")
+        scaling = own.in_one_unit() if name == WITHOUT[1] else own
+        found.append(_ratios_of_pairs(*(X[None] for X in pair), name=name, alpha=_ALPHA, scaling=scaling)[0])
+    return np.array(found)
+
+
+OF_PAIRS = [partial(without_sources, name=name) for name in WITHOUT]
+# Pairs that belong to no family of datasets, without sources.
+PAIRS = {"tables": partial(class_pairs, "development"), "random pairs": prior_pairs}
+
+
+def pair_records(name: str, split: int) -> list[dict[str, Any]]:
+    """Measure the error of means of ratios on other pairs, without sources."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    pairs, found = list(PAIRS[name](range(split, split + 1))), []
+    for size in SIZES:
+        losses = []
+        for nu, de, at_nu, at_de in pairs:
+            if min(len(nu), len(de)) >= size:
+                samples = nu[None, :size], de[None, :size], np.concatenate([at_nu, at_de])[None]
+                ratios = np.concatenate([ratio(*samples) for ratio in OF_PAIRS])
+                of_nu, of_de = ratios[:, : len(at_nu)], ratios[:, len(at_nu) :]
+                products = (of_nu @ of_nu.T / len(at_nu) + of_de @ of_de.T / len(at_de)) / 2
+                losses.append(MixtureLoss(1, products, of_nu.mean(1)))
+        found.append(to_record("target", size, pool_losses(losses)))
+    cell = {"part": "mixture", "family": name, "split": split, "n_sources": 0, "rescaled": False}
+    return [cell | each | {"n_pairs": len(pairs)} for each in found]
+
+
+def to_record(role: str, size: int, loss: MixtureLoss) -> dict[str, Any]:
+    values = {"products": loss.products.round(5).tolist(), "means": loss.means.round(5).tolist()}
+    return {"role": role, "n_support": size, "n_pairs": loss.n_pairs} | values
 
 
 def choose_few(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -115,24 +157,32 @@ def choose_few(records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def mean_losses(records: list[dict[str, Any]], n_sources: int, size: int, without: str = "") -> MixtureLoss:
-    """Give the mean loss over families, each counted alike."""
-    by_family: dict[str, list[MixtureLoss]] = {}
+    """Give the mean loss: families count alike, and without sources as they are, rescaled, tables and random pairs."""
+    kinds: dict[str, dict[str, list[MixtureLoss]]] = {}
     for each in records:
         if each["part"] == "mixture" and (each["role"], each["n_sources"], each["n_support"]) == (
             "target",
             n_sources,
             size,
         ):
+            name = each["family"]
+            kind = name if name in PAIRS else f"rescaled: {each['rescaled']}" if not n_sources else "all"
             loss = MixtureLoss(1, np.array(each["products"]), np.array(each["means"]))
-            by_family.setdefault(each["family"], []).append(loss)
-    of_families = [pool_losses(losses)._replace(n_pairs=1) for name, losses in by_family.items() if name != without]
-    return pool_losses(of_families)
+            kinds.setdefault(kind, {}).setdefault(name, []).append(loss)
+
+    def mean(losses: Iterable[MixtureLoss]) -> MixtureLoss:
+        return pool_losses([loss._replace(n_pairs=1) for loss in losses])
+
+    return mean(mean(mean(each) for name, each in kind.items() if name != without) for kind in kinds.values())
 
 
 def write_prior(few: dict[str, Any], records: list[dict[str, Any]]) -> None:
     # To make the records, settings for few sources are needed, and losses are not.
-    unknown = MixtureLoss(0, np.zeros((6, 6)), np.zeros(6))
-    losses = [[mean_losses(records, n, size) if records else unknown for size in SIZES] for n in COUNTS]
+    counts = {n: len(WITHOUT) if not n else len(KINDS) * 2 + len(OTHERS) for n in (0, *COUNTS)}
+    without, *losses = (
+        [mean_losses(records, n, size) if records else MixtureLoss(0, np.eye(m), np.zeros(m)) for size in SIZES]
+        for n, m in counts.items()
+    )
     content = {
         "made_by": "python benchmarks/source_prior.py",
         "families": list(FAMILIES),
@@ -140,6 +190,8 @@ def write_prior(few: dict[str, Any], records: list[dict[str, Any]]) -> None:
         "n_sources": COUNTS,
         "products": [[each.products.round(5).tolist() for each in of_count] for of_count in losses],
         "means": [[each.means.round(5).tolist() for each in of_count] for of_count in losses],
+        "products_without": [each.products.round(5).tolist() for each in without],
+        "means_without": [each.means.round(5).tolist() for each in without],
     }
     PRIOR.write_text(json.dumps(content) + "\n")
 
@@ -156,7 +208,7 @@ def judge() -> None:
     for n_pairs in (1, 3, 10, 30, 100, 1000):
         errors: dict[int, list[float]] = {}
         for each in mixtures:
-            if each["role"] != "target":
+            if each["role"] != "target" or not each["n_sources"]:
                 continue
             key = each["family"], each["split"], each["rescaled"], each["n_sources"], each["n_support"]
             losses = [mean_losses(records, *key[3:], without=key[0])._replace(n_pairs=n_pairs)]
@@ -183,8 +235,9 @@ def main() -> None:
     few = [each for found in parallel(joblib.delayed(few_records)(*cell) for cell in cells) for each in found]
     chosen = choose_few(few)
     write_prior(chosen, [])
-    tasks = [(*cell, n, rescaled) for n in reversed(COUNTS) for cell in cells for rescaled in (False, True)]
+    tasks = [(*cell, n, rescaled) for n in (*reversed(COUNTS), 0) for cell in cells for rescaled in (False, True)]
     found = parallel(joblib.delayed(mixture_records)(*task) for task in tasks)
+    found += parallel(joblib.delayed(pair_records)(name, split) for split in range(2 * args.splits) for name in PAIRS)
     records = [*few, *(each for some in found for each in some)]
     write_prior(chosen, records)
     where = circumstances(torch.device("cpu"))

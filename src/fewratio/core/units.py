@@ -47,7 +47,16 @@ class ColumnScaling:
         """Learn from all samples together; ``scale`` is "columns" or "none", as in estimators, or a known scaling."""
         if isinstance(scale, ColumnScaling):
             return scale
-        return cls(*column_scaling(samples)) if scale == "columns" else cls(0.0, 1.0)
+        if scale != "columns":
+            return cls(0.0, 1.0)
+        mean, units = _find_units(samples)
+        # A column that is constant in all samples says nothing of distances, whatever its unit is.
+        return cls(mean, np.where(units > 0, units, np.inf))
+
+    def in_one_unit(self) -> "ColumnScaling":
+        """Return the scaling with one unit for all columns: the largest, so that no square overflows."""
+        units = np.asarray(self.scale)
+        return ColumnScaling(self.mean, float(units[np.isfinite(units)].max(initial=0.0)) or 1.0)
 
     @property
     def n_columns(self) -> int:
@@ -84,6 +93,12 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     >>> column_scaling([np.array([[1.0, 7.0, 0.0]]), np.array([[3.0, 7.0, 1.0], [5.0, 7.0, 1.0]])])
     (array([3. , 7. , 0.66666667]), array([1.63299316, 1. , 1. ]))
     """
+    mean, units = _find_units(samples)
+    return mean, np.where(units > 0, units, 1.0)
+
+
+def _find_units(samples: Iterable[Any]) -> tuple[Floats, Floats]:
+    """Return the mean and unit of each column; 0 if it is constant."""
     samples = list(samples)
     n_rows = sum(len(X) for X in samples)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -91,7 +106,7 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
         # Columns in blocks: all together would need a copy of the table.
         blocks = row_blocks(len(mean), n_rows)
         scale = np.concatenate([_units(np.concatenate([X[:, block].T for X in samples], axis=1)) for block in blocks])
-    return mean, np.where(real_deviation(mean, scale, GIVEN) == 0, 1.0, scale)
+    return mean, real_deviation(mean, scale, GIVEN)
 
 
 def _units(columns: NDArray[np.floating]) -> Floats:

@@ -80,7 +80,7 @@ def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
     So all pairs have the same units. For pairs made of all rows, as in a permutation test, nothing changes.
     """
     allowed = estimator._parameter_constraints.get("scale", ())
-    if ColumnScaling not in allowed or estimator.get_params()["scale"] == "none":
+    if ColumnScaling not in allowed or estimator.get_params()["scale"] in ("none", "auto"):
         return estimator
     return copy(estimator).set_params(scale=ColumnScaling.of([rows], "columns"))
 

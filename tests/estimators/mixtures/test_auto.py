@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from fewratio import AutoRatioEstimator, ClassifierRatio, RuLSIF, UniversalRatioEstimator
-from fewratio.core.units import ColumnScaling
 from fewratio.estimators.mixtures import auto
 
 
@@ -14,34 +13,48 @@ def samples():
     return lambda n_nu, n_de: (rng.normal(size=(n_nu, 3)), rng.normal(1, 1, (n_de, 3)))
 
 
-def test_small_samples_get_the_mean_of_network_and_classifier(samples):
-    nu, de = samples(4, 7)
+@pytest.mark.parametrize(("n_nu", "n_de", "factor"), [(4, 7, 1.0), (1, 1, 2.0), (1, 3, 1.5)])
+@pytest.mark.parametrize(("scale", "n_members"), [("none", 2), ("columns", 2), ("auto", 3)])
+def test_small_samples_get_the_mean_of_networks_and_classifier(samples, n_nu, n_de, factor, scale, n_members):
+    alpha, (nu, de) = 0.3, samples(n_nu, n_de)
     X = np.concatenate([nu, de, nu + 0.1])
-    for scale in ("none", "columns"):
-        found = AutoRatioEstimator(0.3, scale=scale, random_state=0).fit(nu, de)
-        scaled = ColumnScaling.of([nu, de], scale)
-        network, classifier = (
-            each.fit(scaled(nu), scaled(de))
-            for each in (UniversalRatioEstimator(0.3, scale="none"), ClassifierRatio(alpha=0.3, random_state=0))
-        )
-        expected = 2 / 3 * network.predict(scaled(X)) + classifier.predict(scaled(X)) / 3
-        np.testing.assert_allclose(found.predict(X), expected, rtol=1e-6)
-        # Not the ratio that `predict` gives: the network leaves a fitted row out of its own features.
-        np.testing.assert_allclose(found.ratio_de_, 2 / 3 * network.ratio_de_ + classifier.ratio_de_ / 3, rtol=1e-6)
+    found = AutoRatioEstimator(alpha, scale=scale, random_state=0).fit(nu, de)
+    assert sum(found.shares_) == pytest.approx(1, abs=1e-5)
+    assert len(found.members_) <= n_members
+    expected = np.zeros(len(X))
+    for part in found._fitted:
+        ratio = part.estimator.fit(part.scaling(nu), part.scaling(de)).predict(part.scaling(X))
+        if isinstance(part.estimator, UniversalRatioEstimator):
+            # With few rows, the log-ratio of a network is larger.
+            plain = (1 - alpha) * ratio / (1 - alpha * ratio)
+            ratio = plain**factor / (alpha * plain**factor + 1 - alpha)
+        expected += part.share * ratio
+    np.testing.assert_allclose(found.predict(X), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("n_de", "factor"), [(1, 2.0), (3, 1.5)])
-@pytest.mark.parametrize("alpha", [0.3, 0.5])
-def test_the_log_ratio_of_the_network_is_larger_where_rows_are_fewest(samples, n_de, factor, alpha):
-    nu, de = samples(1, n_de)
-    found = AutoRatioEstimator(alpha, scale="none", random_state=0).fit(nu, de)
-    network, classifier = (
-        each.fit(nu, de).predict(de + 0.2)
-        for each in (UniversalRatioEstimator(alpha, scale="none"), ClassifierRatio(alpha=alpha, random_state=0))
-    )
-    plain = (1 - alpha) * network / (1 - alpha * network)
-    sharper = plain**factor / (alpha * plain**factor + 1 - alpha)
-    np.testing.assert_allclose(found.predict(de + 0.2), 2 / 3 * sharper + classifier / 3, rtol=1e-5)
+def test_the_two_samples_say_which_units_count():
+    """Means differ in a column of ordinary deviation, or in the one whose deviation is large."""
+    rng = np.random.default_rng(0)
+    units = np.array([1.0, 1.0, 1.0, 1.0, 30.0])
+    shares = []
+    for column in (0, 4):
+        nu, de = (rng.normal(size=(12, 5)) for _ in range(2))
+        nu[:, column] += 3
+        found = AutoRatioEstimator(random_state=0).fit(nu * units, de * units)
+        of_units = {tuple(np.round(part.scaling(units), 3)): part.share for part in found._fitted}
+        one_unit = found._parts_without_sources(nu * units, de * units, 12)["network in one unit"].scaling
+        shares.append(of_units.get(tuple(np.round(one_unit(units), 3)), 0.0))
+    assert shares[0] < 0.1
+    assert shares[1] > shares[0] + 0.2
+
+
+@pytest.mark.parametrize("scale", ["auto", "columns"])
+def test_constant_columns_never_matter(samples, scale):
+    nu, de = samples(4, 7)
+    X = np.concatenate([nu, de])
+    wide = [np.column_stack([rows, np.full(len(rows), 3e6)]) for rows in (nu, de, X)]
+    found = [AutoRatioEstimator(scale=scale, random_state=0).fit(*two).predict(at) for *two, at in ([nu, de, X], wide)]
+    np.testing.assert_allclose(*found, rtol=1e-4)
 
 
 def test_ratios_at_their_bounds_stay_there():
@@ -67,16 +80,18 @@ def test_alphas_that_the_network_does_not_know_get_the_kernel(samples, alpha):
 
 
 def test_shares_change_without_a_step():
-    shares = [dict(zip((UniversalRatioEstimator, ClassifierRatio), (0, 0), strict=True)) for _ in range(2, 600)]
-    for n, share in zip(range(2, 600), shares, strict=True):
-        share.update({type(estimator): part for estimator, part, *_ in AutoRatioEstimator()._parts_without_sources(n)})
-        assert sum(share.values()) == pytest.approx(1)
-    of_network = [share[UniversalRatioEstimator] for share in shares]
-    assert of_network[0] == pytest.approx(2 / 3)
-    assert of_network[-1] == 0
-    assert np.abs(np.diff(of_network)).max() < 0.01
+    estimator, rng = AutoRatioEstimator(), np.random.default_rng(0)
+    rows = rng.normal(size=(600, 1)), rng.normal(1, 1, (600, 1))
+    of_networks = []
+    for n in range(50, 420, 10):
+        parts = estimator._parts(*(X[:n] for X in rows))
+        assert sum(part.share for part in parts) == pytest.approx(1, abs=1e-5)
+        of_networks.append(sum(part.share for part in parts if isinstance(part.estimator, UniversalRatioEstimator)))
+    assert of_networks[0] > 0.05
+    assert of_networks[-1] == 0
+    assert auto._fade(50) == 1
     # The smaller sample decides: of 5 rows against any number no more than 10 can be made.
-    assert AutoRatioEstimator()._parts(np.zeros((5, 1)), np.zeros((10_000, 1)))[0].share == pytest.approx(2 / 3)
+    assert auto._fade(auto.harmonic_size(5, 10_000)) == 1
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from fewratio.core.container import read_tensors, write_tensors
 from fewratio.estimators import NotFittedError, SourceMap, relative_squared_error
 from fewratio.estimators.certainty import SIZES
 from fewratio.estimators.closed_form.source_prior import LEARNED
-from fewratio.estimators.mixtures.source_shares import choose_shares
+from fewratio.estimators.mixtures.source_shares import measure_sources
 
 
 def family(n_datasets, seed=0, n_rows=40, n_columns=4, spread=3.0):
@@ -73,7 +73,6 @@ def test_many_rows_need_no_sources(model):
         model.fit(rng.normal(size=(n_rows, 4)), rng.normal(1, 1, (n_rows, 4)))
         parts = zip(model.members_, model.shares_, strict=True)
         shares.append(sum(share for part, share in parts if isinstance(part, DiscriminantRatioEstimator)))
-    assert shares[0] == pytest.approx(model.learned_shares_[-1])
     assert shares == sorted(shares, reverse=True)
     assert shares[-2] < 0.02
     assert shares[-1] == 0
@@ -148,10 +147,18 @@ def test_a_seed_of_numpy_is_saved_as_a_number(model, tmp_path):
 def test_files_that_do_not_fit_together_are_refused(model, tmp_path):
     model.save(tmp_path / "m.model")
     arrays, header = read_tensors(tmp_path / "m.model", "model")
-    shares = header["shares"]
-    of_parts = [shares[:1], [[2.0, 0.0, 0.0], shares[1]], [[0.9] * 3] * 2, [shares[0], [0.5]], [0.5, 0.5], []]
-    wrongs = [{"shares": wrong} for wrong in of_parts] + [{"learned": {}}, {"parameters": {"alpha": 7}}]
-    for wrong in [*wrongs, {"shares": shares[:1], "learned": header["learned"][:1] * 2}]:
+    first, *others = header["losses"]
+    n_pairs, products, means = first
+    changed = [
+        [0.0, products, means],
+        [n_pairs, products[1:], means],
+        [n_pairs, products, means[1:]],
+        [n_pairs, [[-value for value in row] for row in products], means],
+        [n_pairs, products],
+    ]
+    wrongs = [{"losses": [each, *others]} for each in changed] + [{"losses": others}, {"losses": []}]
+    wrongs += [{"names": header["names"][1:]}, {"names": header["names"][::-1]}]
+    for wrong in [*wrongs, {"learned": {}}, {"learned": header["learned"][:1] * 2}, {"parameters": {"alpha": 7}}]:
         write_tensors(tmp_path / "wrong.model", "model", arrays, header | wrong)
         with pytest.raises((ModelFileError, ParameterError)):
             AutoRatioEstimator.load(tmp_path / "wrong.model")
@@ -175,8 +182,10 @@ def test_shares_follow_what_helps(model):
         # As wrong as can be: zero where rows are the numerator's.
         return np.tile(np.repeat([0.0, 2.0], rows.shape[1] // 2), (len(rows), 1))
 
-    learned = choose_shares(LEARNED[:2], folds, {"network": nonsense}, 0.5, 24)[0][:2]
-    np.testing.assert_allclose(learned.sum(0), np.ones(len(SIZES)), atol=1e-5)
+    losses, _ = measure_sources(LEARNED[:2], folds, {"network": nonsense}, 0.5, 24)
+    assert len(losses) == len(SIZES)
+    for loss in losses:
+        np.testing.assert_allclose(loss.best_shares()[:2].sum(), 1, atol=1e-5)
 
     def right(nu, de, rows):
         # Means differ in the first column only.
@@ -186,10 +195,8 @@ def test_shares_follow_what_helps(model):
         return 1 / (0.5 + 0.5 * np.exp(np.clip(log_ratio[0] - log_ratio[1], -30, 30)))
 
     # What other collections say still counts a little.
-    assert (
-        choose_shares(LEARNED[:2], folds, {"network": right}, 0.5, 24)[0][2, 0]
-        > choose_shares(LEARNED[:2], [], {"network": right}, 0.5, 24)[0][2, 0] + 0.2
-    )
+    measured, assumed = (measure_sources(LEARNED[:2], some, {"network": right}, 0.5, 24)[0][0] for some in (folds, []))
+    assert measured.best_shares()[2] > assumed.best_shares()[2] + 0.2
 
 
 @pytest.mark.slow
@@ -197,15 +204,15 @@ def test_units_count_by_what_held_out_sources_say(model):
     """One unit for all columns counts where values are normal, and hardly where a few are thousands of times others."""
     wild = Collection.from_arrays([np.exp(4 * dataset.X) for dataset in family(24)])
     learned = AutoRatioEstimator(random_state=0).pretrain(wild)
-    of_wild, of_normal = (np.sum(each._shares_of_learned[2:], axis=0) for each in (learned, model))
-    assert (of_wild < 0.3).all()
-    assert (of_normal > 2 * of_wild).all()
+    of_wild, of_normal = ([loss.best_shares()[2:4].sum() for loss in each._losses] for each in (learned, model))
+    assert max(of_wild) < 0.3
+    assert all(normal > 2 * wild for normal, wild in zip(of_normal, of_wild, strict=True))
 
 
 @pytest.mark.slow
 def test_many_pairs_are_compared_by_what_was_learned(model, monkeypatch):
     samples = [np.random.default_rng(seed).normal(seed % 2, 1, (5, model.n_features_in_)) for seed in range(4)]
-    learned = max(zip(map(sum, model._shares_of_learned), model.learned_, strict=True), key=lambda each: each[0])[1]
+    learned = max(zip(model._shares, model.learned_, strict=True), key=lambda each: each[0])[1]
     expected = compare_all(samples, estimator=learned, n_permutations=199, random_state=0)
     monkeypatch.setattr(ClassifierRatio, "_fit", None)
     found = compare_all(samples, estimator=model, n_permutations=199, random_state=0)

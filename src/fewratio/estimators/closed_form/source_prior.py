@@ -22,6 +22,8 @@ SHARE_OF_SAME = 0.1
 # others. If the network does not know the alpha, RuLSIF stands in.
 LEARNED = "columns", "cosines", "columns in one unit", "cosines in one unit"
 _MEMBERS = {name: place for place, name in enumerate((*LEARNED, "network", "classifier"))} | {"RuLSIF": 4}
+# The same without sources.
+WITHOUT = "network", "network in one unit", "classifier"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +38,22 @@ class SourcePrior:
         Numbers of sources that losses were measured for.
     products, means : ndarray of shape (c, n_sizes, 6, 6) and (c, n_sizes, 6)
         Losses of mixtures, as in `MixtureLoss`: means over the collections.
+    products_without, means_without : ndarray of shape (n_sizes, 3, 3) and (n_sizes, 3)
+        The same without sources, for the estimators `WITHOUT`.
     """
 
     few: dict[str, tuple[Settings, Calibration]]
     n_sources: Floats
     products: Floats
     means: Floats
+    products_without: Floats
+    means_without: Floats
 
     def mixture_loss(self, n_sources: int, size: int, names: Sequence[str]) -> tuple[Floats, Floats]:
         """Return products and means of some estimators, for the place of a size in `SIZES`."""
+        if not n_sources:
+            members = [WITHOUT.index(name) for name in names]
+            return self.products_without[size][np.ix_(members, members)], self.means_without[size][members]
         members = [_MEMBERS[name] for name in names]
         at = np.interp(np.log(n_sources), np.log(self.n_sources), np.arange(len(self.n_sources)))
         low, high = int(at), int(np.ceil(at))
@@ -68,7 +77,8 @@ def read_prior() -> SourcePrior:
     few = {
         kind: (Settings(**each["settings"]), _calibration(each["calibration"])) for kind, each in content["few"].items()
     }
-    return SourcePrior(few, *(np.array(content[name], dtype=np.float64) for name in ("n_sources", "products", "means")))
+    names = "n_sources", "products", "means", "products_without", "means_without"
+    return SourcePrior(few, *(np.array(content[name], dtype=np.float64) for name in names))
 
 
 def _calibration(values: dict[str, Any]) -> Calibration:

@@ -19,6 +19,7 @@ from fewratio.core.arguments import show_value
 from fewratio.core.arrays import equal_shares
 from fewratio.core.container import Arrays
 from fewratio.core.divergence import relative_pearson_divergence
+from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.data.collection import Collection
@@ -27,23 +28,31 @@ from fewratio.estimators.base import NotFittedError, RatioEstimator, fit_to_draw
 from fewratio.estimators.certainty import SIZES, CertainEstimator, harmonic_size, read_certainty
 from fewratio.estimators.classifier.classifier import ClassifierRatio
 from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
-from fewratio.estimators.closed_form.discriminant_model import at_size, ratio_of_log
+from fewratio.estimators.closed_form.discriminant_model import ratio_of_log
 from fewratio.estimators.closed_form.source_prior import LEARNED
 from fewratio.estimators.kernel.least_squares import RuLSIF
 from fewratio.estimators.learned_file import SavedEstimator, join_parts, select_part, select_stored
-from fewratio.estimators.mixtures.source_shares import Ratios, choose_shares
+from fewratio.estimators.mixtures.source_shares import (
+    ALPHA,
+    MOST_ROWS,
+    MixtureLoss,
+    Ratios,
+    loss_at_size,
+    measure_samples,
+    measure_sources,
+    pool_losses,
+    prior_losses,
+)
 from fewratio.estimators.parameters import StrOptions, common
 from fewratio.estimators.source_columns import check_collection
 from fewratio.lazy import torch_is_installed
 
 # Possible `members`; the first is the default.
 _KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
-# The share of each estimator, for each of `SIZES`.
-Shares = Sequence[tuple[float, ...]]
-# The network's share up to so many rows per sample, and from where on it has none. Chosen on random pairs and the
-# tables of the development half (benchmarks/answers.py --only prior tables; docs/decisions/0008); what they do without
-# sources is shown by benchmarks/constants.py.
-_SHARE, _FEW, _MANY = 2 / 3, 50, 400
+# Shares are those of few rows up to so many per sample; from so many on, only the classifier counts. Chosen on random
+# pairs and the tables of the development half (benchmarks/answers.py --only prior tables; docs/decisions/0008); what
+# they do without sources is shown by benchmarks/constants.py.
+_FEW, _MANY = 50, 400
 # The factor of the network's log-ratio at one row per sample: a single distance does not say how far is far, and pairs
 # that people compare are further apart than those it was trained on. J of 12 families is lower by .008 than without,
 # and no different at 3 (benchmarks/defaults.py --one-row).
@@ -57,10 +66,10 @@ _MAX_ROWS_NETWORK, _MAX_ROWS = 200, 5_000
 
 
 class _Part(NamedTuple):
-    """An estimator, its share in the mean, the most rows per sample to fit it to, and the factor of its log-ratio."""
+    """An estimator, its share, the most rows per sample to fit it to, the factor of its log-ratio, and its units."""
 
     estimator: RatioEstimator
-    share: float
+    share: float = 0.0
     most_rows: int = _MAX_ROWS
     sharpness: float = 1.0
     scaling: ColumnScaling | RankScaling = ColumnScaling(0.0, 1.0)
@@ -187,8 +196,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         check_collection(collection, "collection", at_least=2)
         check_collection(validation, "validation", optional=True)
         if self.members is None:
-            learned, shares, certainty = self._learn(collection, validation)
-            self._set_learned(learned, shares[: len(learned)], shares[len(learned) :], certainty)
+            self._set_learned(*self._learn(collection, validation))
             return self
         members = [clone(member).set_params(alpha=self.alpha) for member in self.members]
         for number, member in enumerate(members):
@@ -199,10 +207,12 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         kinds = Counter(map(type, members))
         by_kind = [1 / (len(kinds) * kinds[type(member)]) for member in members]
         of_members = by_kind if self.shares is None else map(float, self.shares)
-        self._set_learned(members, [(share,) * len(SIZES) for share in of_members])
+        self._set_members(members, list(of_members))
         return self
 
-    def _learn(self, collection: Collection, validation: Collection | None) -> tuple[list[Any], Shares, float | None]:
+    def _learn(
+        self, collection: Collection, validation: Collection | None
+    ) -> tuple[list[Any], list[str], list[MixtureLoss], float | None]:
         """Learn in closed form, and choose how much that should count beside what learns nothing from sources."""
         if self.scale not in ("auto", "ranks", "columns", "none"):
             raise ParameterError("scale has units of its own. With related datasets use 'ranks', 'columns' or 'none'.")
@@ -219,13 +229,13 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         folds = [
             ([model for model, _ in fold], fold[-1][1]) for fold in zip(*(each.folds for each in found), strict=True)
         ]
-        names, scaling = LEARNED[: len(learned)], found[0].model.features.scaling
+        alpha, scaling = float(self.alpha), found[0].model.features.scaling
         others: dict[str, Ratios] = {
-            name: partial(_ratios_of_pairs, name=name, alpha=float(self.alpha), scaling=scaling)
-            for name in _others(float(self.alpha))
+            name: partial(_ratios_of_pairs, name=name, alpha=alpha, scaling=scaling) for name in _others(alpha)
         }
-        shares, certainty = choose_shares(names, folds, others, float(self.alpha), len(collection))
-        return learned, [tuple(of_member.tolist()) for of_member in shares], certainty
+        names = LEARNED[: len(learned)]
+        losses, certainty = measure_sources(names, folds, others, alpha, len(collection))
+        return learned, [*names, *others], losses, certainty
 
     @property
     def networks_(self) -> list[Any]:
@@ -275,38 +285,52 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         parts = [each._payload() for each in self._copy_learned()]
         parameters = select_stored(self.get_params(deep=False) | {"members": None, "shares": None})
         header = {"estimator": type(self).__name__, "parameters": parameters, "has_members": self.members is not None}
-        header |= {"shares": self._shares_of_learned, "learned": [header for _, header in parts]}
-        header |= {"shares_of_others": self._shares_of_others, "certainty": self.certainty_}
+        header |= {"learned": [header for _, header in parts], "certainty": self.certainty_}
+        if self.members is None:
+            header["names"] = self._names
+            header["losses"] = [loss.to_list() for loss in self._losses]
+        else:
+            header["shares"] = self._shares
         return join_parts([arrays for arrays, _ in parts]), header
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
-        shares, others = (
-            [tuple(map(float, of_sizes)) for of_sizes in header[name]] for name in ("shares", "shares_of_others")
-        )
-        valid = shares and {len(of_sizes) for of_sizes in (*shares, *others)} == {len(SIZES)}
-        by_size = zip(*shares, *others, strict=True) if valid else ()
-        if not (valid and all(min(each) >= 0 and abs(sum(each) - 1) < 1e-4 for each in by_size)):
-            raise ValueError(f"its shares are {shares} and {others}")
         kinds, learned = _KINDS if header["has_members"] else _KINDS[:1], []
         for number, part in enumerate(header["learned"]):
             if part["estimator"] not in kinds:
                 raise ValueError(f"it has learned a {part['estimator']}")
             kind = getattr(import_module("fewratio.estimators"), part["estimator"])
             learned.append(kind._of_payload(select_part(arrays, number), part))
-        if len(learned) != len(shares) or any(each._source_columns != learned[0]._source_columns for each in learned):
-            raise ValueError("what was learned is not of its shares, or of other columns than each other")
-        if header["has_members"]:
-            self.members, self.shares = [clone(each) for each in learned], [of_sizes[0] for of_sizes in shares]
-        self._set_learned(learned, shares, others, read_certainty(header["certainty"]))
+        if not learned or any(each._source_columns != learned[0]._source_columns for each in learned):
+            raise ValueError("what was learned is of other columns than each other")
+        certainty = read_certainty(header["certainty"])
+        if not header["has_members"]:
+            names, losses = list(map(str, header["names"])), list(map(MixtureLoss.of_list, header["losses"]))
+            if (
+                len(losses) != len(SIZES)
+                or names[: len(learned)] != list(LEARNED[: len(learned)])
+                or any(len(loss.means) != len(names) for loss in losses)
+            ):
+                raise ValueError("the errors that shares follow from are not those of what was learned")
+            return self._set_learned(learned, names, losses, certainty)
+        shares = [float(share) for share in header["shares"]]
+        if len(shares) != len(learned) or min(shares) < 0 or abs(sum(shares) - 1) > _ROUNDING:
+            raise ValueError(f"its shares are {shares}")
+        self.members, self.shares = [clone(each) for each in learned], shares
+        return self._set_members(learned, shares, certainty)
 
     def _set_learned(
-        self, learned: list[Any], shares: Shares, others: Shares = (), certainty: float | None = None
+        self, learned: list[Any], names: list[str], losses: list[MixtureLoss], certainty: float | None
     ) -> None:
+        self.learned_, self._names, self._losses = learned, names, losses
         self.certainty_, self.angles_ = certainty, None
-        if self.members is not None:
-            self._join_certainties([(each, of_sizes[0]) for each, of_sizes in zip(learned, shares, strict=True)])
-        self.learned_, self._shares_of_learned, self._shares_of_others = learned, list(shares), list(others)
-        self.learned_shares_ = tuple(round(sum(of_size), 9) for of_size in zip(*shares, strict=True))
+        by_size = [loss.best_shares()[: len(learned)] for loss in losses]
+        self._shares, self.learned_shares_ = np.sum(by_size, axis=0), tuple(float(each.sum()) for each in by_size)
+        self._keep_columns(learned[0]._source_columns)
+
+    def _set_members(self, learned: list[Any], shares: list[float], certainty: float | None = None) -> None:
+        self.learned_, self._shares, self.certainty_, self.angles_ = learned, shares, certainty, None
+        self.learned_shares_ = (1.0,) * len(SIZES)
+        self._join_certainties(list(zip(learned, shares, strict=True)))
         self._keep_columns(learned[0]._source_columns)
 
     def _join_certainties(self, parts: Sequence[tuple[Any, float]]) -> None:
@@ -345,60 +369,85 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         if self.members is None:
             return super()._divergences(rows, nu, de)
-        shares = [of_sizes[0] for of_sizes in self._shares_of_learned]
-        ratios = np.tensordot(shares, [each._ratios_at_samples(rows, nu, de) for each in self._copy_learned()], 1)
+        ratios = np.tensordot(self._shares, [each._ratios_at_samples(rows, nu, de) for each in self._copy_learned()], 1)
         return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
 
     def _for_many_pairs(self) -> RatioEstimator:
-        # A classifier would be fitted for each. A test is exact whatever it goes by.
-        if self.members is not None or not self.has_sources or not any(self.learned_shares_):
+        # Members are fitted for each pair, which takes long for most. A test is exact whatever it goes by.
+        if self.members is not None:
             return self
-        shares = [sum(of_sizes) for of_sizes in self._shares_of_learned]
-        return self._copy_learned()[shares.index(max(shares))]
+        if self.has_sources and any(self.learned_shares_):
+            return self._copy_learned()[int(np.argmax(self._shares))]
+        if _others(float(self.alpha))[0] != "network" or isinstance(self.scale, ColumnScaling):
+            return self
+        from fewratio.estimators.networks.universal import UniversalRatioEstimator
+
+        return UniversalRatioEstimator(self.alpha, scale="none" if self.scale == "none" else "columns")
 
     def _parts(self, X_nu: Floats, X_de: Floats) -> list[_Part]:
         """Return the estimators to fit to samples like these."""
-        size = harmonic_size(len(X_nu), len(X_de))
-        if not self.has_sources:
-            scale = "columns" if self.scale in ("auto", "ranks") else self.scale
-            scaling = ColumnScaling.of([X_nu, X_de], scale)
-            return [part._replace(scaling=scaling) for part in self._parts_without_sources(size)]
-        fading, most = (_fade(size), _MAX_ROWS) if self.members is None else (1.0, sys.maxsize)
-        shares = [at_size(of_sizes, size, SIZES) * fading for of_sizes in self._shares_of_learned]
         # Estimators with sources scale rows themselves.
-        learned = [_Part(*each, most) for each in zip(self._copy_learned(), shares, strict=True) if each[1]]
+        learned = [_Part(each) for each in self._copy_learned()] if self.has_sources else []
         if self.members is not None:
-            return learned
-        others = self._parts_without_sources(size)
-        of_others = [at_size(of_sizes, size, SIZES) for of_sizes in self._shares_of_others]
-        if len(of_others) != len(others):
-            # They were chosen where torch was installed, or was not.
-            of_others = [sum(of_others) * part.share for part in others]
-        shares = [fading * new + (1 - fading) * part.share for part, new in zip(others, of_others, strict=True)]
-        scaling = self.learned_[0].model_.features.scaling
-        # The classifier has its own units, with sources or without.
-        units = [{} if isinstance(part.estimator, ClassifierRatio) else {"scaling": scaling} for part in others]
-        found = [part._replace(share=share, **each) for part, share, each in zip(others, shares, units, strict=True)]
-        return learned + [part for part in found if part.share]
+            given = zip(learned, self._shares, strict=True)
+            return [part._replace(share=share, most_rows=sys.maxsize) for part, share in given if share]
+        size = harmonic_size(len(X_nu), len(X_de))
+        others = self._parts_without_sources(X_nu, X_de, size)
+        parts, fading = [*learned, *others.values()], _fade(size)
+        if len(parts) == 1 or not fading:
+            return [parts[-1]._replace(share=1.0)]
+        shares = fading * self._choose_shares(X_nu, X_de, size, others)
+        shares[-1] += 1 - fading
+        return [part._replace(share=share) for part, share in zip(parts, shares.tolist(), strict=True) if share]
 
-    def _parts_without_sources(self, size: float) -> list[_Part]:
-        if not _ALPHAS[0] <= self.alpha <= _ALPHAS[1]:
-            return [_Part(RuLSIF(self.alpha, sigma="cv", reg="cv", random_state=self.random_state), 1.0)]
-        classifier = ClassifierRatio(alpha=self.alpha, random_state=self.random_state)
-        share = _SHARE * _fade(size)
-        if share and torch_is_installed():
+    def _parts_without_sources(self, X_nu: Floats, X_de: Floats, size: float) -> dict[str, _Part]:
+        """Return what learns nothing from sources, by the names of losses; the last one is for many rows."""
+        alpha = float(self.alpha)
+        units: dict[str, ColumnScaling | RankScaling]
+        if self.has_sources:
+            units = {"network": self.learned_[0].model_.features.scaling}
+        elif self.scale == "none":
+            units = {"network in one unit": ColumnScaling(0.0, 1.0)}
+        else:
+            own = ColumnScaling.of([X_nu, X_de], self.scale if isinstance(self.scale, ColumnScaling) else "columns")
+            units = {"network": own}
+            if self.scale == "auto":
+                units["network in one unit"] = own.in_one_unit()
+        names = _others(alpha)
+        if names == ["RuLSIF"]:
+            kernel = RuLSIF(alpha, sigma="cv", reg="cv", random_state=self.random_state)
+            return {"RuLSIF": _Part(kernel, scaling=next(iter(units.values())))}
+        found = {}
+        if "network" in names:
             from fewratio.estimators.networks.universal import UniversalRatioEstimator
 
-            network = _Part(
-                UniversalRatioEstimator(self.alpha, scale="none"), share, _MAX_ROWS_NETWORK, _find_sharpness(size)
-            )
-            return [network, _Part(classifier, 1 - share)]
-        if share and not self.has_sources:
+            for name, scaling in units.items():
+                network = UniversalRatioEstimator(self.alpha, scale="none")
+                found[name] = _Part(network, 0.0, _MAX_ROWS_NETWORK, _find_sharpness(size), scaling)
+        elif not self.has_sources and _fade(size):
             warn(
                 "torch is not installed, so a classifier replaces the universal network, which is better for "
                 "samples this small. To use it: pip install 'fewratio[networks]'."
             )
-        return [_Part(classifier, 1.0)]
+        # The classifier has its own units.
+        return found | {"classifier": _Part(ClassifierRatio(alpha=self.alpha, random_state=self.random_state))}
+
+    def _choose_shares(self, X_nu: Floats, X_de: Floats, size: float, others: dict[str, _Part]) -> Floats:
+        """Choose the shares with the least error by all that is known before, and on parts of both samples."""
+        models = [each.model_ for each in self.learned_] if self.has_sources else []
+        names = [*LEARNED[: len(models)], *others]
+        if self.has_sources and set(names) <= set(self._names):
+            losses = [loss.select([self._names.index(name) for name in names]) for loss in self._losses]
+        else:
+            # There are no sources, or another alpha than theirs needs another estimator.
+            losses = prior_losses(names, self.learned_[0].n_sources_ if models else 0)
+        known, rng, most = [loss_at_size(losses, size)], np.random.default_rng(0), min(len(X_nu), len(X_de), MOST_ROWS)
+        ratios = [
+            partial(_ratios_of_pairs, name=name, alpha=ALPHA, scaling=each.scaling) for name, each in others.items()
+        ]
+        if most > 1:
+            known.append(measure_samples(models, ratios, *(X[draw_rows(X, most, rng)] for X in (X_nu, X_de))))
+        return pool_losses(known).best_shares()
 
 
 def _fade(size: float) -> float:
@@ -422,7 +471,7 @@ def _ratios_of_pairs(
     nu: Floats, de: Floats, rows: Floats, name: str, alpha: float, scaling: ColumnScaling | RankScaling
 ) -> Floats:
     """Return the ratios of many pairs of samples at rows of each, by one of `_others`."""
-    if name == "network":
+    if name.startswith("network"):
         from fewratio.estimators.networks.universal import UniversalRatioEstimator
 
         network = UniversalRatioEstimator(alpha, scale="none")

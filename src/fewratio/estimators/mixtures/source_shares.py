@@ -1,7 +1,7 @@
-"""How much each estimator counts in a mean of ratios: by datasets held out, and by what other collections say."""
+"""How much each estimator counts in a mean of ratios: by held-out datasets, other collections and the two samples."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
@@ -17,6 +17,10 @@ from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_pri
 _N_PAIRS, _N_QUERY = 6, 24
 # Other collections count as this many pairs; 1 to 30 are as good (benchmarks/source_prior.py --judge).
 _PAIRS_OF_PRIOR = 10
+# The error of two samples' parts is measured at the relative parameter that other collections have.
+ALPHA = 0.5
+# Rows of a sample that are enough to measure an error on: a third of them is for the query.
+MOST_ROWS = SIZES[-1] * 3 // 2
 # A heavy weight makes shares sum to one, and a little ridge decides between estimators that agree.
 _SUM_WEIGHT, _RIDGE = 1e3, 1e-4
 
@@ -43,25 +47,46 @@ class MixtureLoss(NamedTuple):
     products: Floats
     means: Floats
 
+    @classmethod
+    def of_list(cls, values: Any) -> "MixtureLoss":
+        """Restore from what `to_list` gave; raise ``ValueError`` if it is invalid."""
+        n_pairs, products, means = (np.array(each, dtype=np.float64) for each in values)
+        found = cls(float(n_pairs), products, means)
+        if not (n_pairs > 0 and means.ndim == 1 and products.shape == means.shape * 2 and np.isfinite(products).all()):
+            raise ValueError("an error of means of ratios is invalid")
+        try:
+            found.best_shares()
+        except np.linalg.LinAlgError as error:
+            raise ValueError(str(error)) from error
+        return found
+
+    def to_list(self) -> list[Any]:
+        """Return plain values for a file."""
+        return [self.n_pairs, self.products.tolist(), self.means.tolist()]
+
     def error(self, shares: Floats) -> float:
         """Return the error of the mean with these shares."""
         return float(shares @ self.products @ shares / 2 - self.means @ shares)
+
+    def select(self, places: Sequence[int]) -> "MixtureLoss":
+        """Return the loss of means of some of the estimators."""
+        return MixtureLoss(self.n_pairs, self.products[np.ix_(places, places)], self.means[list(places)])
 
     def best_shares(self) -> Floats:
         """Return the shares, none negative and one together, with the least error."""
         root = np.linalg.cholesky(self.products + _RIDGE * np.eye(len(self.means)))
         target = np.linalg.solve(root, self.means)
         shares, _ = nnls(np.vstack([root.T, np.full(len(root), _SUM_WEIGHT)]), np.append(target, _SUM_WEIGHT))
-        return np.asarray(shares / shares.sum())
+        return np.asarray(shares / shares.sum()).round(6)
 
 
-def choose_shares(
+def measure_sources(
     learned: Sequence[str], folds: Sequence[Fold], others: dict[str, Ratios], alpha: float, n_sources: int
-) -> tuple[Floats, float | None]:
-    """Return the shares of learned models and of other estimators in the mean of their ratios, and how sure that is.
+) -> tuple[list[MixtureLoss], float | None]:
+    """Return the error of means of learned models and other estimators, and how sure the best means are.
 
-    They minimise the squared error (Eq. 8) on pairs of datasets that were held out, together with the error on pairs of
-    other collections with about as many sources, which counts as ten pairs.
+    It is measured on pairs of datasets that were held out, together with the error on pairs of other collections with
+    about as many sources, which counts as ten pairs.
 
     Parameters
     ----------
@@ -78,22 +103,55 @@ def choose_shares(
 
     Returns
     -------
-    shares : ndarray of shape (len(learned) + len(others), len(SIZES))
-        Those of the models first.
+    losses : list of MixtureLoss
+        For each of `SIZES`, with the models first.
     certainty : float or None
         As `measure_certainty` gives it.
     """
-    prior, shares, errors, falls = read_prior(), [], [], []
-    for place, size in enumerate(SIZES):
-        measured = [(size, MixtureLoss(_PAIRS_OF_PRIOR, *prior.mixture_loss(n_sources, place, [*learned, *others])))]
+    priors, losses, errors, falls = prior_losses([*learned, *others], n_sources), [], [], []
+    for size, prior in zip(SIZES, priors, strict=True):
+        measured = [(size, prior)]
         for models, datasets in folds:
             found = measure_mixture(models, datasets, list(others.values()), alpha, size, _N_PAIRS)
             measured += [] if found is None else [(_fit_size(size, datasets), found)]
-        loss = pool_losses([each for _, each in measured])
-        shares.append(loss.best_shares())
-        errors.append(loss.error(shares[-1]))
-        falls.append(sum(each.n_pairs / of_size**0.5 for of_size, each in measured) / loss.n_pairs)
-    return np.array(shares).T.round(6), measure_certainty(falls, errors, alpha)
+        losses.append(pool_losses([each for _, each in measured]))
+        errors.append(losses[-1].error(losses[-1].best_shares()))
+        falls.append(sum(each.n_pairs / of_size**0.5 for of_size, each in measured) / losses[-1].n_pairs)
+    return losses, measure_certainty(falls, errors, alpha)
+
+
+def prior_losses(names: Sequence[str], n_sources: int) -> list[MixtureLoss]:
+    """Return the error of means of some estimators on other collections, for each of `SIZES`."""
+    prior = read_prior()
+    return [MixtureLoss(_PAIRS_OF_PRIOR, *prior.mixture_loss(n_sources, place, names)) for place in range(len(SIZES))]
+
+
+def loss_at_size(losses: Sequence[MixtureLoss], size: float) -> MixtureLoss:
+    """Interpolate losses for each of `SIZES`, over the logarithm of the size."""
+    at = float(np.interp(np.log(size), np.log(SIZES), np.arange(len(SIZES))))
+    low, high, share = losses[int(at)], losses[int(np.ceil(at))], at - int(at)
+    return MixtureLoss(
+        low.n_pairs + share * (high.n_pairs - low.n_pairs),
+        low.products + share * (high.products - low.products),
+        low.means + share * (high.means - low.means),
+    )
+
+
+def measure_samples(
+    models: Sequence[DiscriminantModel], others: Sequence[Ratios], nu: Floats, de: Floats
+) -> MixtureLoss:
+    """Measure the error of means of ratios on parts of two samples, as if these were two datasets.
+
+    Parameters
+    ----------
+    models, others : sequence
+        As in `measure_mixture`.
+    nu, de : ndarray of shape (n, d)
+        As many rows of each sample, two at least, in random order.
+    """
+    found = measure_mixture(models, [nu, de], others, ALPHA, len(nu), _N_PAIRS)
+    assert found is not None
+    return found
 
 
 def pool_losses(losses: Sequence[MixtureLoss]) -> MixtureLoss:
