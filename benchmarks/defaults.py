@@ -1,9 +1,9 @@
 r"""Is the default as good as the best of what one could choose? J by family, number of sources and rows per sample.
 
 The ways: the default with sources; the same with one unit for all columns, and with the deviation of each; without
-sources; the closed form alone. With 0 sources: the default, whose units are deviations, and one unit. Where a family
-has groups, the sources name theirs, and targets are of another group.
-`rescaled` multiplies columns by exp(N(0, 2)) first, which only a common unit sees.
+sources; the closed form alone. With 0 sources: the default, one unit, and deviations. Where a family has groups, the
+sources name theirs, and targets are of another group.
+`rescaled` multiplies columns by exp(N(0, 2)) first, which deviations and the closed form do not see.
 One JSON line per family, split, number of sources, rows per sample, with the errors (Eq. 8) of all pairs for each way.
 `--gaps` prints in how many cells the default is within 0.01, or two paired standard errors, of the best way.
 `--all-sources` measures the default alone with all sources: J of many pairs, by family, split and rows per sample.
@@ -114,9 +114,12 @@ def way_records(family: str, split: int, n_sources: int, rescaled: bool) -> Iter
         collection = Collection.from_arrays(sources[:n_sources], groups=groups[:n_sources])
         for estimator in ways.values():
             estimator.pretrain(collection)
-    if n_sources and not rescaled:
-        ways[COLUMNS] = AutoRatioEstimator(scale="columns", random_state=0).pretrain(collection)
+    if n_sources:
         ways[WITHOUT] = AutoRatioEstimator(random_state=0)
+    if not rescaled:
+        ways[COLUMNS] = AutoRatioEstimator(scale="columns", random_state=0)
+    if n_sources and not rescaled:
+        ways[COLUMNS].pretrain(collection)
         ways[CLOSED_FORM] = DiscriminantRatioEstimator().pretrain(collection)
     for size in SIZES:
         pairs = draw_pairs(targets, size, np.random.default_rng([split, size]))
@@ -192,8 +195,8 @@ def print_gaps() -> None:
         if not record["rescaled"]:
             plain[*key, split] = errors
         else:
-            # These do not depend on units, but for rounding.
-            errors |= {way: values for way, values in plain[*key, split].items() if way not in (DEFAULT, COMMON)}
+            # Others do not depend on units, but for rounding.
+            errors = plain[*key, split] | errors
         for way, values in errors.items():
             cells[record["rescaled"], *key][way][split] = values
     for has_sources, rescaled in product((True, False), (False, True)):
