@@ -134,7 +134,11 @@ def defaults():
     sizes, found = (1, 3, 5, 10, 30), {}
     for each in records("defaults"):
         for way, errors in each["errors"].items():
-            of_none = {"default": "0 sources", "common unit": "0 sources, one unit"}
+            of_none = {
+                "default": "0 sources",
+                "common unit": "0 sources, one unit",
+                "column units": "0 sources, column units",
+            }
             label = way if each["n_sources"] else of_none[way]
             label = f"{label}, columns multiplied" if each["rescaled"] else label
             found.setdefault((label, each["n_support"]), {}).setdefault((each["family"], each["n_sources"]), []).extend(

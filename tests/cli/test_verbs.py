@@ -138,8 +138,13 @@ def test_units_do_not_matter_unless_asked_for(filled, tmp_path, verb):
         if path.read_text("latin-1").startswith(("x,y\n", "y,x\n")) and path.stem in ("a", "b", "series", *SOURCES):
             write(path, np.loadtxt(path, delimiter=",", skiprows=1) * [1, 1000])
     numbers = []
+    # A ratio chooses between units, and says so.
+    asked = ["--scale", "columns"] if verb == "ratio" else []
+    if verb == "ratio":
+        assert "has a share of" in run(ONE[verb], filled).output
+        assert "has a share of" not in run([*ONE[verb], *asked], filled).output
     for folder in (filled, tmp_path):
-        done = run([*ONE[verb], "--json"], folder)
+        done = run([*ONE[verb], *asked, "--json"], folder)
         assert done.exit_code == 0, done.output
         numbers.append(json.loads(done.stdout))
     keys = {

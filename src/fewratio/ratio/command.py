@@ -11,6 +11,8 @@ from fewratio.core.wording import OF_FITTED_ROWS
 
 # The probability of intervals.
 LEVEL = 0.9
+# A smaller share of one unit is not mentioned.
+_LEAST_SHARE = 0.005
 
 
 def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None:
@@ -74,6 +76,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
         f"{labels[0]} ({write_count(X_nu.n_rows, 'row')}) over {labels[1]} ({write_count(X_de.n_rows, 'row')}): "
         f"divergence {divergence:.4g}",
         f"(that divergence is {OF_FITTED_ROWS})",
+        *describe_units(estimator),
         *request.summary(samples, labels),
         f"ratio at the rows of {labels[2]}:",
         *request.write_first_rows(pieces[0], n_rows),
@@ -93,6 +96,17 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
         lambda: shown.draw(labels),
         lambda command: shown.report(labels, divergence, samples, {"estimator": estimator}, command),
     )
+
+
+def describe_units(estimator: Any) -> list[str]:
+    """Say that answers depend on units, if an estimator found that one unit for all columns helps."""
+    share = getattr(estimator, "share_of_one_unit_", 0.0) if getattr(estimator, "scale", None) == "auto" else 0.0
+    if share < _LEAST_SHARE:
+        return []
+    without = "" if estimator.has_sources else " If the columns have different units, use --scale columns."
+    return [
+        f"(one unit for all columns has a share of {share:.0%}, since it predicts rows that are left out.{without})"
+    ]
 
 
 VERB = Verb(

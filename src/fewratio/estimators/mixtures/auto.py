@@ -74,6 +74,14 @@ class _Part(NamedTuple):
     sharpness: float = 1.0
     scaling: ColumnScaling | RankScaling = ColumnScaling(0.0, 1.0)
 
+    @property
+    def is_in_one_unit(self) -> bool:
+        """Whether all columns have the same unit."""
+        if isinstance(self.estimator, DiscriminantRatioEstimator):
+            return self.estimator.scale == "none"
+        has_units = isinstance(self.scaling, ColumnScaling) and np.ndim(self.scaling.scale) == 0
+        return has_units and not isinstance(self.estimator, ClassifierRatio | RuLSIF)
+
     def sharpen(self, ratio: Floats, alpha: float) -> Floats:
         """Multiply the log of the plain ratio that corresponds to a relative one."""
         if self.sharpness == 1:
@@ -87,13 +95,15 @@ class _Part(NamedTuple):
 class AutoRatioEstimator(CertainEstimator, SavedEstimator):
     """Relative density ratio, with related datasets or without: a mean of the ratios of several estimators.
 
-    After `pretrain` with related datasets, what they say (`DiscriminantRatioEstimator`) counts as much as it helps on
-    pairs of those datasets that were held out, and on other collections; so do the network and the classifier below.
+    Without related datasets, it averages `UniversalRatioEstimator` in two units, that of each column and one for all
+    columns, and `ClassifierRatio`. After `pretrain` with related datasets, it averages what these say
+    (`DiscriminantRatioEstimator`), `UniversalRatioEstimator` and `ClassifierRatio`.
 
-    Without related datasets it is two thirds `UniversalRatioEstimator` and one third `ClassifierRatio` up to 50 rows
-    per sample, and `ClassifierRatio` from 400 on; in between, the shares change with the logarithm of the size. Of
-    samples of different sizes the harmonic mean counts. Of large samples rows are drawn to fit to: 200 for the network,
-    5,000 for the others. At one row per sample, where the network is too cautious, its log-ratio is doubled.
+    Every estimator counts as much as it helps: on parts of the two samples that were left out, on pairs of related
+    datasets that were held out, and on other collections. From 50 rows per sample on, the share of `ClassifierRatio`
+    rises, with the logarithm of the size; from 400 on, it is used alone. If the samples have different sizes, their
+    harmonic mean counts. Large samples are represented by rows drawn from them: 200 for the network, 5,000 for the
+    others. At one row per sample, where the network is too cautious, its log-ratio is doubled.
 
     Without torch (``pip install 'fewratio[networks]'``) it is `ClassifierRatio` at all sizes, with a warning.
 
@@ -113,9 +123,9 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         each.
     scale : {"auto", "ranks", "columns", "none"}, default="auto"
         Units of the columns. With related datasets "auto" learns twice, by "ranks", as `DiscriminantRatioEstimator`
-        does, and with "none", one unit for all columns; datasets held out say how much each counts. Without related
-        datasets it is "columns", as in `RuLSIF`. Those of `ClassifierRatio` never matter, and ``members`` have their
-        own.
+        does, and with "none", one unit for all columns. Without related datasets it uses "columns", as `RuLSIF` does,
+        and "none". How much each counts depends on what was left out or held out. `ClassifierRatio` has its own units,
+        and so do ``members``.
     random_state : int, numpy Generator or None
         Draws rows of large samples, and seeds the estimators.
 
@@ -125,8 +135,8 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         What was learned from related datasets, if there were any: by default of columns and of cosines,
         by ranks and in one unit.
     learned_shares_ : tuple of float
-        Their share together in the mean for samples of 1, 3, 10 and 30 rows. By default it falls from 50 rows on, to
-        none at 400.
+        Their share together in the mean for samples of 1, 3, 10 and 30 rows, before the two samples have their say.
+        It falls from 50 rows on, to none at 400.
     certainty_ : float or None
         How certain ratios are: from samples of n rows, as certain as after this times sqrt(n) labelled rows.
     networks_ : list of Network
@@ -135,6 +145,8 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         What was fitted.
     shares_ : list of float
         The share of each in the mean.
+    share_of_one_unit_ : float
+        The share of those that use one unit for all columns: above 0, the answer depends on the columns' units.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
         The ratio at the rows given to `fit`.
 
@@ -144,7 +156,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
     >>> from fewratio import AutoRatioEstimator, DiscriminantRatioEstimator
     >>> rng = np.random.default_rng(0)
     >>> AutoRatioEstimator(random_state=0).fit(rng.normal(size=(5, 3)), rng.normal(1, 1, (8, 3))).members_
-    [UniversalRatioEstimator(scale='none'), ClassifierRatio(random_state=0)]
+    [UniversalRatioEstimator(scale='none'), UniversalRatioEstimator(scale='none'), ClassifierRatio(random_state=0)]
     >>> from fewratio.data.sources.gaussian import gaussian_family
     >>> sources = gaussian_family(6, n_instances=20, random_state=0).collection
     >>> len(AutoRatioEstimator(random_state=0).pretrain(sources).learned_shares_)
@@ -360,6 +372,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
                 total += part.share * part.sharpen(ratio, self.alpha)
         self._fitted, self.members_ = parts, [part.estimator for part in parts]
         self.shares_ = [part.share for part in parts]
+        self.share_of_one_unit_ = sum(part.share for part in parts if part.is_in_one_unit)
         self.ratio_nu_, self.ratio_de_ = ratios
 
     def _ratio(self, X: Floats) -> NDArray[Any]:

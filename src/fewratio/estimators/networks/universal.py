@@ -108,7 +108,7 @@ class UniversalRatioEstimator(NetworkEstimator):
     the distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
     It is made for samples of 2 to about 100 instances. For larger ones, `ClassifierRatio` is as good, and faster
-    (`AutoRatioEstimator` averages both, with shares that depend on the number of rows). With one instance per sample,
+    (`AutoRatioEstimator` averages both, with shares that suit the two samples). With one instance per sample,
     there is a single distance, and nothing to compare it with; `MetaRatioEstimator` learns that from related datasets.
     From a larger sample, 400 instances are drawn, always the same ones.
 
