@@ -54,8 +54,8 @@ _KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
 # they do without sources is shown by benchmarks/constants.py.
 _FEW, _MANY = 50, 400
 # The factor of the network's log-ratio at one row per sample: a single distance does not say how far is far, and pairs
-# that people compare are further apart than those it was trained on. J of 12 families is lower by .008 than without,
-# and no different at 3 (benchmarks/defaults.py --one-row).
+# that people compare are further apart than those it was trained on. J of 12 families is lower by .018 than without,
+# and at 3 hardly lower (benchmarks/defaults.py --one-row).
 _SHARPER = 2.0
 _ROUNDING = 1e-6
 # The relative parameters that the network was trained for.
