@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fewratio.app import app
-from fewratio.cli import terminal
+from fewratio.cli import frame, terminal
 
 LINES = [
     "The tables differ strongly (divergence 0.2; p = 0.001).",
@@ -110,3 +110,19 @@ def test_files_that_were_written_are_named(tmp_path, monkeypatch):
     assert shown.endswith("written     rows.csv\n")
     assert (tmp_path / "rows.csv").is_file()
     assert "written" not in CliRunner().invoke(app, [*arguments, "--json"]).stdout
+
+
+def test_texts_at_the_end_of_a_row_go_on_below_where_they_are_whole(narrow):
+    rows = [("row", "score", "why"), ("3", "-1.5", "petal length (cm) 4.5 is far above all normals (1 to 1.6)")]
+    shown = list(frame.align_columns(rows))
+    assert max(map(len, shown)) <= 60
+    assert not any("…" in line for line in shown)
+    start = shown[0].index("why")
+    assert " ".join(line[start:] for line in shown[1:]) == rows[1][-1]
+    assert list(terminal.lay_out(shown))[1:] == shown[1:]
+
+
+def test_names_that_share_their_beginning_stay_distinct(narrow):
+    names = [f"{part} {of} of the flower (cm)" for part in ("sepal", "petal") for of in ("length", "width")]
+    heading, *_ = frame.align_columns([("", *names), ("0", *"1234")])
+    assert len(set(heading.split("  "))) >= 5
