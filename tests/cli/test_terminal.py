@@ -122,6 +122,10 @@ def test_texts_at_the_end_of_a_row_go_on_below_where_they_are_whole(narrow):
     assert list(terminal.lay_out(shown))[1:] == shown[1:]
 
 
+def test_a_last_column_may_be_empty(narrow):
+    assert list(frame.align_columns([("row", ""), ("3", "")])) == ["  row", "    3"]
+
+
 def test_names_that_share_their_beginning_stay_distinct(narrow):
     names = [f"{part} {of} of the flower (cm)" for part in ("sepal", "petal") for of in ("length", "width")]
     heading, *_ = frame.align_columns([("", *names), ("0", *"1234")])

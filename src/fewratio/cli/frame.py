@@ -415,7 +415,7 @@ def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     for row in cells:
         *others, last = row
         parts = [f"{cell:{sign}{width}}" for cell, sign, width in zip(others, signs, widths, strict=False)]
-        first, *rest = textwrap.wrap(last, widths[-1], break_on_hyphens=False) or [""]
+        first, *rest = textwrap.wrap(last, max(1, widths[-1]), break_on_hyphens=False) or [""]
         yield f"  {'  '.join([*parts, f'{first:{signs[-1]}{widths[-1]}}']).rstrip()}"
         yield from (f"{'':{2 + sum(widths[:-1]) + 2 * len(others)}}{text}" for text in rest)
 
