@@ -133,9 +133,9 @@ class OutlierResult(Reported):
         without errors have it in one case of ten, and a category that is more like a known one than these are like each
         other. In a row that is flagged, a number is also listed that is two deviations outside all normals, by itself
         or given the other columns, and farther than any normal is outside the others; and a category that no normal has
-        if it is as strange; but not if the batch may have shifted as a whole (`shift`). A flagged row of which more
-        than two cells are strange is of another kind: its cells are not listed. Of a batch that stays in its file only
-        categories are listed.
+        if it is as strange; but not if the batch may have shifted as a whole (`shift`), or if all flagged rows may well
+        be normal. A flagged row of which more than two cells are strange is of another kind: its cells are not listed.
+        Of a batch that stays in its file only categories are listed.
 
         Examples
         --------
@@ -149,7 +149,8 @@ class OutlierResult(Reported):
         1 mass 4 is far below all normals (2850 to 6300)
         """
         n_cells = Counter(cell.row for cell in self._strange_cells)
-        found = self._find_cells(np.zeros_like(self.is_outlier)) if self.shift else self._strange_cells
+        may_be_normal = round(self.expected_false or 0) >= self.is_outlier.sum()
+        found = self._find_cells(np.zeros_like(self.is_outlier)) if self.shift or may_be_normal else self._strange_cells
         return [cell for cell in found if n_cells[cell.row] <= _FEW_CELLS or not self.is_outlier[cell.row]]
 
     @cached_property
