@@ -20,7 +20,8 @@ LINES = [
 
 @pytest.fixture
 def narrow(monkeypatch):
-    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
+    for module in (terminal, frame):
+        monkeypatch.setattr(module, "is_terminal", lambda: True)
     monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda _: os.terminal_size((60, 24)))
     monkeypatch.delenv("NO_COLOR", raising=False)
 
@@ -91,7 +92,8 @@ def test_a_narrow_terminal_shows_whole_names_of_columns(tmp_path, monkeypatch):
         table.iloc[0] = np.nan
         table.to_csv(tmp_path / f"{file}.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
+    for module in (terminal, frame):
+        monkeypatch.setattr(module, "is_terminal", lambda: True)
     shown = {}
     for width in (80, 120):
         monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda _, n=width: os.terminal_size((n, 24)))

@@ -21,7 +21,7 @@ import typer
 from fewratio.cli.machine import check_limit, describe_error
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
-from fewratio.cli.terminal import find_width, lay_out
+from fewratio.cli.terminal import find_width, is_terminal, lay_out
 from fewratio.cli.verb import SHARED, Verb
 from fewratio.errors import DataNotFoundError, FewRatioError, FewRatioWarning, LeftOutWarning, ParameterError
 from fewratio.lazy import import_home
@@ -390,8 +390,8 @@ def fits(columns: Sequence[Sequence[Any]]) -> bool:
 def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """Return the rows of a table as lines, each column as wide as its longest cell.
 
-    The first row is the heading. Numbers are aligned to the right. In a table that is too wide, texts of the last
-    column go on below each other if there is room for them, and other long ones are cut in the middle.
+    The first row is the heading. Numbers are aligned to the right. In a table that is too wide for a terminal, texts of
+    the last column go on below if there is room for them; other long ones are cut in the middle.
     """
     import textwrap
 
@@ -399,8 +399,10 @@ def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
 
     cells = [list(map(write_cell, row)) for row in rows]
     widths, most_wide = [max(map(len, column)) for column in zip(*cells, strict=True)], find_width()
-    if most_wide - sum(widths[:-1]) - 2 * len(widths) >= _LEAST_TEXT:
-        widths[-1] = min(widths[-1], most_wide - sum(widths[:-1]) - 2 * len(widths))
+    room = most_wide - sum(widths[:-1]) - 2 * len(widths)
+    # Elsewhere a row is a line, for other programs.
+    if is_terminal() and room >= _LEAST_TEXT:
+        widths[-1] = min(widths[-1], room)
     elif sum(widths) + 2 * len(widths) > most_wide:
         limits = range(max(widths), _LEAST_WIDTH, -1)
         fits = (n for n in limits if sum(min(width, n) + 2 for width in widths) <= most_wide)
