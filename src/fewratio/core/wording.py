@@ -63,8 +63,8 @@ def shorten_apart(names: Sequence[str], length: int) -> list[str]:
 
     Examples
     --------
-    >>> shorten_apart(["sepal length (cm)", "sepal width (cm)"], 12)
-    ['sepal lengt…', 'sepal width…']
+    >>> shorten_apart(["a_first_column", "a_final_column"], 10)
+    ['a_first_c…', 'a_final_c…']
     """
     found = [shorten(name, length) for name in names]
     # The more is kept of the end, the later.

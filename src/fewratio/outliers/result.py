@@ -20,8 +20,8 @@ from fewratio.report.reported import Reported, make_plain
 
 # The share of clean rows that the false positive rate flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
 CLEAN_FLAGGED = 0.04
-# If a larger share of a batch is flagged, the answer says that the whole batch has shifted.
-_SHIFTED = 0.2
+# If a larger share of a batch is flagged, and so many rows, the answer says that the whole batch may have shifted.
+_SHIFTED, _LEAST_SHIFTED = 0.2, 4
 # Columns that are named as reasons.
 _REASONS = 3
 # A row with more strange cells is of another kind; and fewer normal rows leave much to chance.
@@ -113,7 +113,7 @@ class OutlierResult(Reported):
     def shift(self) -> str | None:
         """What to do if so many rows are flagged that the batch may have shifted as a whole, in a sentence."""
         n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
-        if self.rule == "contamination" or n_outliers < _SHIFTED * n_rows or n_rows < LEAST_BATCH:
+        if self.rule == "contamination" or n_outliers < max(_LEAST_SHIFTED, _SHIFTED * n_rows) or n_rows < LEAST_BATCH:
             return None
         text = f"{n_outliers} of {n_rows} rows are flagged: the table may have shifted as a whole. Compare it with the"
         text += " normal rows, and check its columns and units."
