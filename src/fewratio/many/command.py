@@ -66,7 +66,6 @@ def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
     if not result.new:
         yield result.summary
         yield from _write_datasets(result)
-        yield from request.and_more(len(result.names) - frame.SHOWN)
     yield f"divergence  {result.scale}"
     yield from (f"{what.lower():<12}{said}" for what, said in result.data_used.items())
 
@@ -86,6 +85,8 @@ def _write_datasets(result: "AllPairsResult") -> "Iterator[str]":
             cells = [(*row, said) for row, said in zip(cells, columns, strict=True)]
             break
     yield from frame.align_columns(cells)
+    if len(result.names) > len(table):
+        yield f"  and {len(result.names) - len(table)} more; --report FILE.html shows all"
     by = "; stands out by: Cohen's d from all other rows" * (len(cells[0]) > len(table[0]))
     yield f"(median: of the divergences from all others; p: of the nearest one{by})"
 
