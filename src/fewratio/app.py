@@ -2,8 +2,6 @@
 
 import signal
 import sys
-from dataclasses import replace
-from functools import partial, update_wrapper
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -50,19 +48,12 @@ def find_verb(name: str) -> Verb:
     """Return the declaration of a verb."""
     home = import_home((_HOMES | _OTHERS)[name])
     (verb,) = {id(each): each for each in vars(home).values() if isinstance(each, Verb) and each.name == name}.values()
-    if name != "compare-all":
-        return verb
-    # Tasks do not import each other: here `compare-all` gets `compare` for the pairs it shows.
-    return replace(verb, run=update_wrapper(partial(verb.run, compare_two=_compare_two), verb.run))
+    return verb
 
 
 def find_verbs() -> tuple[Verb, ...]:
     """Return the verbs of the library, in the order of help and of the page."""
     return tuple(map(find_verb, _HOMES))
-
-
-def _compare_two(*arguments: Any, **options: Any) -> Any:
-    return import_home("fewratio.compare.comparison").compare_datasets(*arguments, **options)
 
 
 class _Group(TyperGroup):

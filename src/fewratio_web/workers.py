@@ -46,6 +46,9 @@ class Workers:
         self._context: Any = multiprocessing.get_context(method)
         self._context.set_forkserver_preload([*preload])
         self._slots = asyncio.Semaphore(limits.running)
+        # Starting a process asks for the exit status of all others, which can be read only once: whoever came second
+        # would take it for a failure.
+        self._statuses = threading.Lock()
 
     async def run(self, task: Mapping[str, Any], report: OnMessage) -> str | None:
         """Do a task when its turn comes; return what went wrong, or None.
@@ -69,6 +72,8 @@ class Workers:
                     f"The work took longer than {self.limits.seconds} s, the most for one job. Use fewer rows, "
                     "or run the command yourself."
                 )
+            except OSError as error:
+                return f"The system could not start the work ({error.strerror}). Try again soon."
         return None if status == 0 else self._message(Path(task["folder"]), status)
 
     def messages(self, folder: Path) -> list[str]:
@@ -86,7 +91,7 @@ class Workers:
 
         def live() -> int:
             with receiver:
-                with sender:
+                with sender, self._statuses:
                     process.start()
                 if is_over.is_set():
                     _kill(process)
@@ -95,8 +100,10 @@ class Workers:
                     # JSON, not pickle: a compromised process must not run code here.
                     while news := receiver.recv_bytes(_MOST_BYTES_OF_REPORT):
                         loop.call_soon_threadsafe(report, json.loads(news))
-                process.join()
-                return int(process.exitcode)
+                connection.wait([process.sentinel])
+                with self._statuses:
+                    process.join()
+                    return int(process.exitcode)
 
         living = loop.run_in_executor(None, live)
         try:

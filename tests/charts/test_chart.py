@@ -108,3 +108,11 @@ def test_histograms_of_several_samples_do_not_overlap():
     assert [feet.pop() for feet in ({foot for foot, _ in strip} for strip in strips.values())] == [2, 1, 0]
     assert all(0 <= top - foot <= 0.9 for strip in strips.values() for foot, top in strip)
     assert strips["second"][0] == (1, 1.9)
+
+
+def test_large_effects_do_not_squeeze_the_others_and_each_bar_has_its_number():
+    chart = signed_bars(["a", "b", "c"], [-100.0, 7.0, 0.8], [True] * 3, ["effect"], "Three bars.")
+    assert chart.data["end"] == [-5.0, 5.0, 0.8]
+    assert chart.data["text"] == ["< -99", "+7.00", "+0.80"]
+    scale = chart.spec["layer"][0]["encoding"]["x"]["scale"]
+    assert (scale["domainMin"], scale["domainMax"]) == (-5.0, 5.0)

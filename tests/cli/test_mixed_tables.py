@@ -85,7 +85,7 @@ def test_the_first_command_works_and_says_what_became_of_the_columns(folder, tmp
     assert ("lot" in done.stdout) == (verb != "changes")
     written = list(csv.DictReader(io.StringIO(path.read_text())))
     if verb == "compare-all":
-        assert {row["numerator"] for row in written} == {"s0", "s1", "s2"}
+        assert {row["dataset"] for row in written} == {"s0", "s1", "s2"}
         return
     # The input stands beside the answer, as it was given.
     given = pd.concat([pd.read_csv(folder / name) for name in FIRST[verb] if name.endswith(".csv")])

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fewratio.app import app
-from fewratio.cli import terminal
+from fewratio.cli import frame, terminal
 
 LINES = [
     "The tables differ strongly (divergence 0.2; p = 0.001).",
@@ -20,7 +20,8 @@ LINES = [
 
 @pytest.fixture
 def narrow(monkeypatch):
-    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
+    for module in (terminal, frame):
+        monkeypatch.setattr(module, "is_terminal", lambda: True)
     monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda _: os.terminal_size((60, 24)))
     monkeypatch.delenv("NO_COLOR", raising=False)
 
@@ -91,7 +92,8 @@ def test_a_narrow_terminal_shows_whole_names_of_columns(tmp_path, monkeypatch):
         table.iloc[0] = np.nan
         table.to_csv(tmp_path / f"{file}.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
+    for module in (terminal, frame):
+        monkeypatch.setattr(module, "is_terminal", lambda: True)
     shown = {}
     for width in (80, 120):
         monkeypatch.setattr(terminal.shutil, "get_terminal_size", lambda _, n=width: os.terminal_size((n, 24)))
@@ -110,3 +112,23 @@ def test_files_that_were_written_are_named(tmp_path, monkeypatch):
     assert shown.endswith("written     rows.csv\n")
     assert (tmp_path / "rows.csv").is_file()
     assert "written" not in CliRunner().invoke(app, [*arguments, "--json"]).stdout
+
+
+def test_texts_at_the_end_of_a_row_go_on_below_where_they_are_whole(narrow):
+    rows = [("row", "score", "why"), ("3", "-1.5", "petal length (cm) 4.5 is far above all normals (1 to 1.6)")]
+    shown = list(frame.align_columns(rows))
+    assert max(map(len, shown)) <= 60
+    assert not any("…" in line for line in shown)
+    start = shown[0].index("why")
+    assert " ".join(line[start:] for line in shown[1:]) == rows[1][-1]
+    assert list(terminal.lay_out(shown))[1:] == shown[1:]
+
+
+def test_a_last_column_may_be_empty(narrow):
+    assert list(frame.align_columns([("row", ""), ("3", "")])) == ["  row", "    3"]
+
+
+def test_names_that_share_their_beginning_stay_distinct(narrow):
+    names = [f"{part} {of} of the flower (cm)" for part in ("sepal", "petal") for of in ("length", "width")]
+    heading, *_ = frame.align_columns([("", *names), ("0", *"1234")])
+    assert len(set(heading.split("  "))) >= 5

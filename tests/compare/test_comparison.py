@@ -2,6 +2,8 @@
 
 import json
 import math
+import warnings
+from copy import copy
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +16,17 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import norm, pearson3, rankdata
 
-from fewratio import Dataset, InputError, MetaRatioEstimator, ParameterError, RuLSIF, compare_datasets
+from fewratio import (
+    Collection,
+    Dataset,
+    DiscriminantRatioEstimator,
+    InputError,
+    MetaRatioEstimator,
+    ParameterError,
+    RuLSIF,
+    compare_datasets,
+)
+from fewratio.compare.divergence import Held
 from fewratio.data.sources.gaussian import gaussian_family
 from fewratio.estimators import NotFittedError
 from fewratio_bench.unconstrained_kl import UnconstrainedKL
@@ -560,3 +572,64 @@ def test_the_same_rows_are_said_to_be_the_same():
     rows = np.random.default_rng(0).normal(size=(20, 2))
     assert compare_datasets(rows, rows[::-1], random_state=0).caution == "Both tables have the same rows."
     assert compare_datasets(rows, rows[::-1] + 1e-9, random_state=0).caution is None
+
+
+def test_a_divergence_without_a_difference_is_said_to_be_chance():
+    rng = np.random.default_rng(0)
+    results = (compare_datasets(rng.normal(size=(3, 4)), rng.normal(size=(3, 4)) + 0.6) for _ in range(40))
+    with warnings.catch_warnings():
+        # There are too few rows for the test.
+        warnings.simplefilter("ignore")
+        result = next(each for each in results if each.divergence > 0.2)
+    assert result.p_value > 0.05
+    said = f"{result.divergence:.3g} of at most 0.5, which 3 and 3 rows may show by chance: the true one may be 0"
+    assert result.describe_divergence() == said
+    assert "may be chance" in result.to_html()
+    clear = compare_datasets(*samples(0, 20, 20, shift=2.0))
+    assert "chance" not in clear.describe_divergence()
+
+
+def test_what_is_left_without_a_column_that_separates_is_said_by_the_trained_model():
+    rng = np.random.default_rng(0)
+
+    def table(n, site, shift=0.0):
+        return pd.DataFrame({"site": site, "x": rng.normal(shift, 1, n), "y": rng.normal(shift, 1, n)})
+
+    older = Collection.from_arrays([table(20, list("ab") * 10, rng.normal()) for place in range(8)])
+    model = DiscriminantRatioEstimator().pretrain(older)
+    alike = compare_datasets(table(9, "a"), table(9, "b"), estimator=model)
+    assert [each.column for each in alike.non_overlapping] == ["site"]
+    rest = alike.without_non_overlapping
+    assert alike.p_value <= 0.05 < rest.p_value
+    assert "Without site, no difference was found" in alike.verdict
+    assert {each.column for each in rest.columns} == {"x", "y"}
+    far = compare_datasets(table(30, "a"), table(30, "b", 1.5), estimator=model).without_non_overlapping
+    assert far.p_value <= 0.05
+    assert far.divergence > 0.1
+
+
+def test_a_trained_model_that_holds_a_column_sees_no_difference_in_it():
+    rng = np.random.default_rng(0)
+    sources = Collection.from_arrays([rng.normal(rng.normal(size=3), 1, (20, 3)) for _ in range(8)])
+    model = DiscriminantRatioEstimator().pretrain(sources)
+    A, B = rng.normal(size=(6, 3)), rng.normal([9.0, 1.0, 0.0], 1, (7, 3))
+    pooled = np.concatenate([A, B])
+    held = Held.of(model, pooled, np.array([1, 2]))
+    pooled[:, 0] = pooled[:, 0].mean()
+    expected = copy(model)
+    expected._fit(pooled[:6], pooled[6:])
+    held._fit(A[:, 1:], B[:, 1:])
+    np.testing.assert_allclose(held.ratio_nu_, expected.ratio_nu_)
+    rows = np.concatenate([A, B])[:, 1:]
+    numbers = np.arange(13)[None]
+    both = held._both_divergences(rows, numbers[:, :6], numbers[:, 6:])
+    np.testing.assert_allclose(both[0], expected.divergence())
+
+
+def test_no_row_is_more_typical_than_another_where_only_a_column_separates_them():
+    rng = np.random.default_rng(0)
+    first, second = (pd.DataFrame({"site": site, "x": rng.normal(size=60)}) for site in "ab")
+    result = compare_datasets(first, second)
+    assert not result.has_typical_rows
+    assert "All rows are equally typical of their table: site alone separates the tables." in result.to_html()
+    assert compare_datasets(first, second.assign(x=second["x"] + 2)).has_typical_rows

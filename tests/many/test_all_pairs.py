@@ -2,6 +2,8 @@
 
 import json
 import tracemalloc
+import warnings
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -33,7 +35,8 @@ def test_the_matrices_are_those_of_each_pair(estimator):
                 assert result.p_values[i, j] == 1
                 continue
             if estimator is not None:
-                assert result.divergences[i, j] == pytest.approx(estimator.fit(a.X, b.X).divergence(), abs=1e-7)
+                both = estimator.fit(a.X, b.X).divergence() + estimator.fit(b.X, a.X).divergence()
+                assert result.divergences[i, j] == pytest.approx(both / 2, abs=1e-7)
             if estimator is None or estimator.reg != "cv":
                 # Else what is left out of two or three rows depends on their order where a symmetry exchanges them.
                 one = compare_datasets(a, b, estimator=estimator, n_permutations=200, random_state=0)
@@ -90,7 +93,8 @@ def test_of_a_large_dataset_rows_are_drawn_once():
     result = compare_all(sets, n_rows=10, random_state=0)
     np.testing.assert_array_equal(result.divergences, compare_all(sets, n_rows=10, random_state=0).divergences)
     whole = compare_all(sets, n_rows=None)
-    assert whole.divergences[0, 2] == pytest.approx(RuLSIF().fit(sets[0].X, sets[2].X).divergence(), abs=1e-7)
+    both = [RuLSIF().fit(sets[i].X, sets[j].X).divergence() for i, j in ((0, 2), (2, 0))]
+    assert whole.divergences[0, 2] == pytest.approx(np.mean(both), abs=1e-7)
     assert whole.divergences[0, 2] != result.divergences[0, 2]
 
 
@@ -200,7 +204,7 @@ def test_neighbours_order_and_adjusted_p_values():
     assert adjusted[0, 1] == pytest.approx(6 / 4 / 201)
     assert "4 datasets" in repr(result)
     json.dumps(result.to_dict())
-    assert result.plot().spec["encoding"]["y"]["title"] == "this dataset"
+    assert result.plot().spec["encoding"]["y"]["title"] == "dataset"
 
 
 def test_too_few_permutations_are_told():
@@ -325,16 +329,50 @@ def test_new_datasets_need_names(new):
         compare_all(known, new={"a": known["a"]})
 
 
-def test_a_value_that_each_dataset_has_counts():
-    """As in a comparison of two; `drop` leaves it out."""
+@pytest.mark.parametrize("kind", ["number", "text"])
+def test_columns_that_name_the_datasets_are_left_out(kind):
+    """`keep` uses them: a number that each dataset has, or texts of which each is in one dataset only."""
     rng = np.random.default_rng(0)
-    tables = {f"d{i}": pl.DataFrame({"grade": [i] * 20, "x": rng.normal(size=20)}) for i in range(3)}
-    with pytest.warns(FewRatioWarning, match=r"one value in 'grade'.* choose drop=\['grade'\]"):
+    own = {"number": lambda i: [i] * 20, "text": lambda i: [f"town {i} {place % 5}" for place in range(20)]}[kind]
+    tables = {f"d{i}": pl.DataFrame({"town": own(i), "x": rng.normal(size=20)}) for i in range(3)}
+    with pytest.warns(FewRatioWarning, match=r"Left out: 'town' .* choose keep=\['town'\]"):
         found = compare_all(tables, n_permutations=99, random_state=0)
     off = ~np.eye(3, dtype=bool)
-    assert (found.p_values[off] <= 0.05).all()
-    without = compare_all(tables, drop="grade", n_permutations=99, random_state=0)
-    assert (without.p_values[off] > 0.05).all()
+    assert (found.p_values[off] > 0.05).all()
+    assert "town: " in found.data_used["Columns"]
+    with warnings.catch_warnings():
+        # A number is said to separate the datasets.
+        warnings.simplefilter("ignore")
+        kept = compare_all(tables, keep="town", n_permutations=99, random_state=0)
+    assert (kept.p_values[off] <= 0.05).all()
+
+
+def test_texts_that_few_rows_have_may_be_in_one_dataset_by_chance():
+    tables = {f"d{i}": pl.DataFrame({"name": [f"{i}a", f"{i}a", f"{i}b"], "x": [1.0, 2.0, i]}) for i in range(3)}
+    assert compare_all(tables).encoding.names == ("name", "x")
+
+
+def test_a_pair_has_one_divergence():
+    result = compare_all(collection((9, 12, 20), shift=1.0), random_state=0)
+    np.testing.assert_array_equal(result.divergences, result.divergences.T)
+    for name in result.names:
+        for other, divergence in result.nearest(name):
+            assert dict(result.nearest(other))[name] == divergence
+
+
+def test_datasets_that_stand_out_are_described():
+    rng = np.random.default_rng(0)
+    far = {"far": rng.normal([0, 9], 1, (20, 2))}
+    result = compare_all({name: rng.normal(0, 1, (20, 2)) for name in "abcd"} | far, random_state=0)
+    (name, median), *_ = result.list_datasets(1)
+    assert (name, median) == ("far", result.median_divergences.max())
+    assert result.stands_out_by("far")[0][0] == "1"
+    assert result.write_columns("far").startswith("1 +")
+    # The same test as that of all pairs.
+    tested = compare_all({name: rng.normal(size=(20, 2)) for name in "ab"}, n_permutations=999, random_state=0)
+    again = replace(tested, p_values=None)
+    assert again.p_value("b", "a") == tested.p_value("a", "b") == tested.p_values[0, 1]
+    assert "far" in result.summary
 
 
 def test_a_folder_is_a_collection_of_its_files(tmp_path):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fewratio import compare_datasets
+from fewratio import compare_all
 from fewratio.app import app
+from tests.report.test_results import tables
 
 
 def run(folder, *arguments):
@@ -29,17 +30,19 @@ def sites(tmp_path):
     return {name: write(tmp_path / "sites" / f"{name}.csv", rng.normal(m, 1, (110, 2))) for name, m in means.items()}
 
 
-@pytest.mark.slow
-def test_pairs_are_shown_as_compare_would(tmp_path, sites):
-    done = run(tmp_path, "compare-all", "sites")
+def test_terminal_and_report_and_python_have_the_same_numbers(tmp_path, sites):
+    done = run(tmp_path, "compare-all", "sites", "--report", "sites.html", "--output", "pairs.csv")
     assert done.exit_code == 0, done.output
-    expected = compare_datasets(sites["a"], sites["b"], random_state=0)
+    expected = compare_all(tmp_path / "sites")
+    ((nearest, divergence),) = expected.nearest("a", 1)
     (row,) = [line.split() for line in done.stdout.splitlines() if line.startswith("  a ")]
-    assert row == ["a", "b", f"{expected.divergence:.2g}", f"{expected.p_value:.2g}"]
-    assert "as `fewratio compare` gives them, of all rows" in done.stdout
-    assert "rows     100 of each dataset, drawn at random, say which is the nearest" in done.stdout
-    compared = run(tmp_path, "compare", "sites/a.csv", "sites/b.csv").stdout
-    assert f"divergence  {expected.divergence:.3g} of at most 0.5" in compared
+    assert row[2:5] == [nearest, f"{divergence:.2f}", expected.write_p_value("a", "b")]
+    assert "rows        110 of each dataset; at most 100 of each, drawn at random, are used" in done.stdout
+    table = next(iter(tables(expected._report()).values()))
+    (of_report,) = [each for each in table.rows if each[0] == "a"]
+    assert [of_report[3], of_report[4].text, of_report[5]] == row[2:5]
+    (pair,) = [line for line in (tmp_path / "pairs.csv").read_text().splitlines() if line.startswith(f"a,{nearest},")]
+    assert float(pair.split(",")[2]) == pytest.approx(divergence)
 
 
 def test_groups_of_a_column_are_shown_likewise(tmp_path, sites):
@@ -52,11 +55,21 @@ def test_groups_of_a_column_are_shown_likewise(tmp_path, sites):
     assert shown[0] == shown[1]
 
 
-def test_columns_are_named_on_request(tmp_path, sites):
-    assert "differ in" not in run(tmp_path, "compare-all", "sites").stdout
-    lines = run(tmp_path, "compare-all", "sites", "--differences").stdout.splitlines()
-    (row,) = [line for line in lines if line.split()[:2] == ["c", "b"]]
-    assert sorted(row.replace(",", "").split()[-2:]) == ["x", "y"]
+def test_the_dataset_that_stands_out_comes_first_with_its_columns(tmp_path, sites):
+    _, heading, row, *_ = run(tmp_path, "compare-all", "sites").stdout.splitlines()
+    assert heading.split("  ")[-1] == "stands out by"
+    assert row.split()[0] == "c"
+    assert sorted(row.split()[-4::2]) == ["x", "y"]
+
+
+def test_a_column_that_names_the_datasets_is_left_out(tmp_path, sites):
+    for name, table in sites.items():
+        rows = [f"{name}{number % 9},{x},{y}" for number, (x, y) in enumerate(table)]
+        (tmp_path / "sites" / f"{name}.csv").write_text("\n".join(["town,x,y", *rows]))
+    shown = run(tmp_path, "compare-all", "sites")
+    assert "1 left out (town: each value is in one dataset only)" in shown.stdout
+    kept = run(tmp_path, "compare-all", "sites", "--keep", "town")
+    assert "left out" not in kept.stdout
 
 
 def test_few_rows_and_divergences_of_0_are_said(tmp_path):
@@ -67,18 +80,19 @@ def test_few_rows_and_divergences_of_0_are_said(tmp_path):
     assert few.count("too few rows") == 4
     for name in "abcd":
         write(tmp_path / "alike" / f"{name}.csv", rng.normal(size=(30, 2)))
-    assert "several such datasets are equally near" in run(tmp_path, "compare-all", "alike").stdout
+    shown = run(tmp_path, "compare-all", "alike").stdout
+    assert shown.startswith("No difference was found between any two of the 4 datasets")
 
 
 def test_a_new_table_is_not_followed_by_other_pairs(tmp_path, sites):
     write(tmp_path / "new.csv", sites["a"][:50] * [1000, 1])
-    done = run(tmp_path, "compare-all", "sites", "--new", "new.csv", "--differences")
+    done = run(tmp_path, "compare-all", "sites", "--new", "new.csv")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Nothing shows that new is unlike the 3 other datasets (p = ")
     assert lines[0].endswith("There are too few to decide: no p-value can be below 0.25.")
-    assert any(line.startswith("outside  x, ") for line in lines)
-    assert "nearest to new:" in lines
-    assert "side by side" not in done.stdout
+    assert any(line.startswith("outside     x, ") for line in lines)
+    assert any(line.split()[:3] == ["nearest", "to", "new"] for line in lines)
+    assert "stands out by" not in done.stdout
 
 
 def test_swapped_arguments_get_a_hint(tmp_path, sites):

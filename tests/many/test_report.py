@@ -26,7 +26,7 @@ def many(n):
 
 def test_the_answer_names_the_extremes(three):
     report = three._report()
-    assert report.answer.startswith("2 of 3 pairs differ. The most similar are <a> and c")
+    assert report.answer.startswith("2 of 3 pairs differ (adjusted p-value at most 0.05); <a> and b differ most")
     assert report.facts["Datasets"] == "3, so 3 pairs"
 
 
@@ -44,9 +44,10 @@ def test_each_dataset_has_its_nearest_neighbours(three):
     table = next(iter(tables(three._report()).values()))
     assert table.is_searchable
     for row in table.rows:
-        nearest = three.nearest(row[0], 2)
-        assert [row[1], row[3]] == [name for name, _ in nearest]
-        assert row[2].value == pytest.approx(nearest[0][1], rel=1e-3)
+        (nearest, least), (farthest, most) = three.nearest(row[0], 2)
+        assert [row[3], row[6]] == [nearest, farthest]
+        assert (row[4].value, row[7].value) == pytest.approx((least, most), rel=1e-3)
+        assert row[5] == three.write_p_value(row[0], nearest)
 
 
 def test_datasets_that_share_a_cell_do_not_count_themselves():

@@ -113,5 +113,5 @@ def test_one_result_has_what_the_methods_of_the_detector_give(judged):
 def test_few_normal_rows_are_said_to_be_few():
     rng = np.random.default_rng(0)
     found = [InlierOutlierDetector().fit(rng.normal(size=(n, 2))).detect(rng.normal(size=(20, 2))) for n in (3, 30)]
-    assert "With 3 normal rows outliers are easily missed" in found[0]._report().answer
+    assert "With 3 normal rows, outliers are easily missed" in found[0]._report().answer
     assert "easily missed" not in found[1]._report().answer

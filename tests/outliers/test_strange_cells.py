@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from fewratio import InlierOutlierDetector
 from fewratio.outliers import strange_cells
@@ -207,3 +208,26 @@ def test_a_shift_of_the_batch_hides_no_broken_relation(shift, rank):
     assert list(result.order).index(100) < rank
     # However large the shift, the row is named.
     assert [error.row for error in result.errors] == [100]
+
+
+def test_rows_of_another_kind_have_no_errors_in_single_cells():
+    rng = np.random.default_rng(0)
+    normals, batch = rng.normal(size=(30, 6)), rng.normal(size=(40, 6))
+    batch[:3] += 9
+    batch[3, 2] = 60.0
+    result = InlierOutlierDetector().fit(normals).detect(batch)
+    assert result.is_outlier[:4].all()
+    assert [(error.row, error.column) for error in result.errors] == [(3, 2)]
+    # Their strangest cells are still the reason.
+    assert "is far above all normals" in result.reasons[0]
+
+
+def test_a_batch_that_has_shifted_has_no_errors_but_those_apart_from_its_rows():
+    data = load_breast_cancer(as_frame=True)
+    benign, malignant = (data.data[data.target == kind] for kind in (1, 0))
+    for n_normals in (5, 10, 40):
+        for seed in range(3):
+            drawn = benign.sample(n_normals, random_state=seed), malignant.sample(20, random_state=seed)
+            result = InlierOutlierDetector().fit(drawn[0]).detect(drawn[1])
+            assert len(result.errors) <= 4
+            assert not (result.shift and result.errors)

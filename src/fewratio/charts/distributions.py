@@ -17,6 +17,7 @@ from fewratio.charts.chart import (
     number,
 )
 from fewratio.charts.style import BLUE, FIRST, MUTED, OUTLIER, PINK, SECOND
+from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten
 
 COLOURS = (FIRST, SECOND, MUTED, OUTLIER, BLUE, PINK)
@@ -27,6 +28,8 @@ _GOLDEN = 0.618
 # Letters of a name beside a histogram.
 _STRIP_NAME = 24
 _DASHES = [[1, 0], [6, 3]]
+# Where bars of effects end at the latest (samples so far apart hardly overlap), and the room for numbers in pixels.
+_LONGEST, _ROOM = 5.0, 36
 
 
 def marked_histogram(
@@ -225,17 +228,21 @@ def grouped_bars(
 def signed_bars(
     labels: Sequence[str], values: Sequence[float], is_clear: Sequence[bool], title: Sequence[str], description: str
 ) -> Chart:
-    """Draw numbers below and above 0 as bars, in the colours of two samples; unclear ones in grey."""
+    """Draw effects below and above 0 as bars, in the colours of two samples; unclear ones in grey.
+
+    Each has its number at its end. Bars of large effects end at the same place: they would make the others invisible.
+    """
     kinds = [
         "neither" if not clear else "above" if value > 0 else "below"
         for value, clear in zip(values, is_clear, strict=True)
     ]
-    # Numbers near 0 must not fill the chart.
-    end = max(0.1, *map(abs, values))
-    scale = {"domainMin": min(-0.1, *values) if min(values) < 0 else 0, "domainMax": end if max(values) > 0 else 0}
+    ends = [max(-_LONGEST, min(_LONGEST, value)) for value in values]
+    # Effects near 0 must not fill the chart, and numbers need room beside their bars.
+    low, high = (max(0.1, end) if end > 0 else 0 for end in (-min(ends), max(ends)))
+    scale = {"domainMin": -low, "domainMax": high, "nice": False, "padding": _ROOM}
     encoding = {
         "y": name("label", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
-        "x": number("value", title, scale=scale),
+        "x": number("end", title, scale=scale),
         "color": encode_samples(("above", "below", "neither"), (FIRST, SECOND, MUTED), None),
         # Pale on a light page, dark on a dark one: never louder than what is clear.
         "fillOpacity": {"condition": {"test": "datum.sample === 'neither'", "value": 0.25}, "value": 1},
@@ -244,6 +251,12 @@ def signed_bars(
     layers = [
         layer("bar", encoding, height=16, stroke=MUTED, strokeWidth=0.5),
         layer("rule", {"x": {"datum": 0}}, opacity=0.6),
+        layer(
+            "text",
+            {"y": encoding["y"], "x": encoding["x"], "text": name("text")},
+            align={"expr": "datum.end < 0 ? 'right' : 'left'"},
+            dx={"expr": "datum.end < 0 ? -4 : 4"},
+        ),
     ]
-    spec = chart_spec(60 + 22 * len(labels), layer=layers)
-    return Chart(spec, {"label": labels, "value": values, "sample": kinds}, description)
+    spec, texts = chart_spec(60 + 22 * len(labels), layer=layers), list(map(write_effect, values))
+    return Chart(spec, {"label": labels, "value": values, "end": ends, "text": texts, "sample": kinds}, description)

@@ -17,6 +17,7 @@ def heat_map(
     titles: tuple[str, str, str],
     description: str,
     reach: float | None = None,
+    least: float = 0.0,
 ) -> Chart:
     """Draw a table as a heat map, with its numbers if there is room.
 
@@ -32,11 +33,13 @@ def heat_map(
         What is to be seen.
     reach : float, optional
         Where the colours of numbers below and above 0 end.
+    least : float
+        Numbers up to at least this one share the colours, so that small ones do not look large.
     """
     n_rows, n_columns = map(len, names)
     fields = {f"v{place}": list(values) for place, values in enumerate(cells.values())}
     data = {"i": [i for i in range(n_rows) for _ in range(n_columns)], "j": list(range(n_columns)) * n_rows, **fields}
-    low, high = min(fields["v0"]), max(fields["v0"])
+    low, high = min(fields["v0"]), max(least, *fields["v0"])
     # White numbers on dark cells.
     is_dark = {"field": "v0", "lt": (low + high) / 2 if reach is None else low - 1}
     scale: dict[str, Any] = {"scheme": "viridis", "domain": [low, high]}
@@ -48,8 +51,17 @@ def heat_map(
         {"lookup": key, "from": {"data": {"values": _number(key, field, texts)}, "key": key, "fields": [field]}}
         for key, field, texts in (("i", "row", names[0]), ("j", "column", names[1]))
     ]
+    is_square = list(names[0]) == list(names[1])
     labels = {"labels": max(n_rows, n_columns) <= _N_NAMES, "labelLimit": 170}
-    axis = {**labels, "labelExpr": SHORTENED, "labelOverlap": "parity", "ticks": False, "domain": False}
+    # Both axes of a map of pairs have the same names, so titles say nothing.
+    axis = {
+        **({"title": None} if is_square else {}),
+        **labels,
+        "labelExpr": SHORTENED,
+        "labelOverlap": "parity",
+        "ticks": False,
+        "domain": False,
+    }
     encoding = {
         "y": name("row", titles[0], sort=None, axis=axis),
         "x": name("column", titles[1], sort=None, axis={**axis, "labelAngle": -90}),
@@ -61,7 +73,7 @@ def heat_map(
     side = {"band": 1.06 if n_columns > _N_NUMBERS else 1}
     layers = [layer("rect", {"color": colour, "tooltip": shown}, width=side, height=side)]
     if n_columns <= _N_NUMBERS and n_rows <= _N_NAMES:
-        text = number("v0", format=".2~f" if reach is None else "+.1f")
+        text = number("v0", format=".2f" if reach is None else "+.1f")
         ink = {"condition": {"test": is_dark, "value": "#ffffff"}, "value": INK}
         # In a picture of several charts, which is wide enough, the width is 0.
         room = {"expr": f"width == 0 || width > {_NUMBER_WIDTH * n_columns} ? 1 : 0"}
@@ -69,8 +81,7 @@ def heat_map(
     # Few rows are higher, and names of columns, which are turned, need room below.
     below = 90 + min(170, 7 * max(map(len, names[1])))
     # A map of pairs is about square, with room for the numbers of a few.
-    is_square = list(names[0]) == list(names[1])
-    cell = _NUMBER_WIDTH + 4 if is_square and n_rows <= _N_NUMBERS else 22
+    cell = min(56, 480 // n_rows) if is_square and n_rows <= _N_NUMBERS else 22
     height = min(640, max(cell * n_rows, 120) + below) if n_rows <= _N_NAMES else 560
     spec = chart_spec(height, transform=lookups, encoding=encoding, layer=layers)
     # The map without the names, and with those beside it.

@@ -21,7 +21,7 @@ import typer
 from fewratio.cli.machine import check_limit, describe_error
 from fewratio.cli.overwriting import check_not_input
 from fewratio.cli.row_files import ENDINGS, Write, row_file, write_rows
-from fewratio.cli.terminal import find_width, lay_out
+from fewratio.cli.terminal import find_width, is_terminal, lay_out
 from fewratio.cli.verb import SHARED, Verb
 from fewratio.errors import DataNotFoundError, FewRatioError, FewRatioWarning, LeftOutWarning, ParameterError
 from fewratio.lazy import import_home
@@ -45,6 +45,8 @@ _REPORTS = (".html",)
 SHOWN = 10
 # The fewest characters of a cell, which may make a table wider than a line.
 _LEAST_WIDTH = 12
+# The fewest characters in a line of a text that goes on below.
+_LEAST_TEXT = 30
 # A number in a cell, or an empty cell.
 _NUMBER = re.compile(r"(> |over )?[+-]?[\d.,]+(e[+-]?\d+)?( ?%| [mbtr]+illion)?|")
 
@@ -386,24 +388,38 @@ def fits(columns: Sequence[Sequence[Any]]) -> bool:
 
 
 def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Return the rows of a table as lines, each column as wide as its longest cell; cut long ones in wide tables.
+    """Return the rows of a table as lines, each column as wide as its longest cell.
 
-    The first row is the heading. Numbers are aligned to the right.
+    The first row is the heading. Numbers are aligned to the right. In a table that is too wide for a terminal, texts of
+    the last column go on below if there is room for them; other long ones are cut in the middle.
     """
-    from fewratio.core.wording import shorten, write_cell
+    import textwrap
+
+    from fewratio.core.wording import shorten, shorten_apart, write_cell
 
     cells = [list(map(write_cell, row)) for row in rows]
     widths, most_wide = [max(map(len, column)) for column in zip(*cells, strict=True)], find_width()
-    if sum(widths) + 2 * len(widths) > most_wide:
+    room = most_wide - sum(widths[:-1]) - 2 * len(widths)
+    # Elsewhere a row is a line, for other programs.
+    if is_terminal() and room >= _LEAST_TEXT:
+        widths[-1] = min(widths[-1], room)
+    elif sum(widths) + 2 * len(widths) > most_wide:
         limits = range(max(widths), _LEAST_WIDTH, -1)
         fits = (n for n in limits if sum(min(width, n) + 2 for width in widths) <= most_wide)
         most = next(fits, _LEAST_WIDTH)
         cells = [[shorten(cell, most) for cell in row] for row in cells]
+        # Names of columns and rows must stay distinct.
+        cells[0] = shorten_apart(list(map(write_cell, rows[0])), most)
+        for row, text in zip(cells, shorten_apart([write_cell(row[0]) for row in rows], most), strict=True):
+            row[0] = text
         widths = [min(width, most) for width in widths]
     signs = [">" if all(map(_NUMBER.fullmatch, column[1:])) else "<" for column in zip(*cells, strict=True)]
     for row in cells:
-        parts = (f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True))
-        yield f"  {'  '.join(parts).rstrip()}"
+        *others, last = row
+        parts = [f"{cell:{sign}{width}}" for cell, sign, width in zip(others, signs, widths, strict=False)]
+        first, *rest = textwrap.wrap(last, max(1, widths[-1]), break_on_hyphens=False) or [""]
+        yield f"  {'  '.join([*parts, f'{first:{signs[-1]}{widths[-1]}}']).rstrip()}"
+        yield from (f"{'':{2 + sum(widths[:-1]) + 2 * len(others)}}{text}" for text in rest)
 
 
 def make_label(path: Path) -> str:

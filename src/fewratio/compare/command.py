@@ -204,6 +204,8 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     if result.paired_rows is not None:
         yield f"pairs       {describe_pairs(result)}"
     yield from request.summary(result.samples, result.names)
+    if result.model_used is not None:
+        yield f"model       {'' if request.model is None else f'{request.model.name}: '}{result.model_used}"
     yield f"divergence  {result.describe_divergence()}"
     if result.p_value is not None:
         permutations = f"{'all ' * result.is_enumerated}{result.n_permutations} permutations"
@@ -229,8 +231,10 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     for place, region in enumerate(result.regions):
         yield f"{'' if place else 'regions':<12}{region.write(result.names)}"
     yield from (f"            ({said})" for said in explain_regions(result))
-    # If the divergence is 0, all ratios are 1: no row is more typical than another.
-    if (result.p_value is None or result.p_value <= LEVEL) and result.divergence > 0:
+    differs = result.p_value is None or result.p_value <= LEVEL
+    if differs and result.divergence > 0 and not result.has_typical_rows:
+        yield f"rows        all are equally typical: {result.set_aside} alone separates the tables"
+    elif differs and result.divergence > 0:
         related = [str(name) for relation in result.relations[:1] for name in relation.columns] if not named else []
         yield from _typical(result.for_typical_rows, related, tables, result.set_aside)
 

@@ -19,7 +19,7 @@ from fewratio.compare.columns import (
     warn_of_codes,
     warn_of_spellings,
 )
-from fewratio.compare.divergence import EstimatorModel, LogisticModel, Model, cross_fit, measure_parts
+from fewratio.compare.divergence import EstimatorModel, Held, LogisticModel, Model, cross_fit, measure_parts
 from fewratio.compare.regions import Region, bin_columns, find_regions
 from fewratio.compare.relations import Relation, describe_relations
 from fewratio.compare.verdict import LARGEST, rate_divergence, shows_more, write_verdict
@@ -237,7 +237,11 @@ class ComparisonResult(Reported):
             said.append("No rows could be held out: ratios and divergence are those of the fit, too large on average.")
         elif self._is_different and self.magnitude is None and math.isfinite(self.max_divergence):
             rare, more = self._differ_in_rare, self._differ_more
-            if rare:
+            if self.has_sources and not self.divergence:
+                said.append(
+                    "The model sees none of this: it looks for what differs between the datasets it was trained on."
+                )
+            elif rare:
                 said.append(f"The model pools rare values of {write_list(rare)}, and so misses how these differ.")
             elif self._rated is None:
                 said.append("From so few rows the model can learn only large differences: the true one may be larger.")
@@ -266,6 +270,15 @@ class ComparisonResult(Reported):
         return " ".join(said) or None
 
     @property
+    def model_used(self) -> str | None:
+        """What a model that was trained on related datasets gives here, in words; None without one."""
+        if not self.has_sources:
+            return None
+        return (
+            "trained on related datasets; gives the divergence, the ratios of the rows, and half of the test's evidence"
+        )
+
+    @property
     def encoding(self) -> Encoding | None:
         """How the columns were encoded."""
         return self.samples.encoding
@@ -279,23 +292,46 @@ class ComparisonResult(Reported):
     def without_non_overlapping(self) -> "ComparisonResult | None":
         """The comparison without these columns, computed on demand; None if there are none, or no others.
 
-        It is also None if the estimator was trained on related datasets: it needs the columns that they have.
+        An estimator that was trained on related datasets needs the columns that they have. It gets the mean of all rows
+        in their place, so that it sees no difference in them.
         """
         labels = [each.column for each in self.non_overlapping]
-        estimator = self._request.estimator
-        has_sources = estimator is not None and estimator.has_sources
-        if not labels or len(labels) == len(self.samples.columns) or has_sources:
+        if not labels or len(labels) == len(self.samples.columns):
             return None
+        samples, request = self.samples.drop(labels), self._request._replace(names=self.names)
+        if self._request.estimator is not None and self._request.estimator.has_sources:
+            kept = np.concatenate([np.r_[self.samples.columns[label][1]] for label in samples.columns])
+            held = Held.of(self._request.estimator, _pool(self.samples)[0], kept)
+            request = request._replace(estimator=held)
         with warnings.catch_warnings():
             # All warnings about these rows were given before.
             warnings.simplefilter("ignore")
-            return _compare_samples(self.samples.drop(labels), self._request._replace(names=self.names))
+            return _compare_samples(samples, request)
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether the estimator was trained on related datasets."""
+        return self._request.estimator is not None and self._request.estimator.has_sources
 
     @property
     def set_aside(self) -> str:
         """The names of the columns that separate the samples, if there are others to explain the rest by; else ""."""
         names = [] if self.without_non_overlapping is None else [each.name for each in self.non_overlapping]
         return write_list(names, _NAMED) if len(names) > _NAMED else join_names(names)
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether the divergence is above 0 although neither the test nor its lower limit shows a difference."""
+        return bool(self.p_value is not None and self.p_value > LEVEL and self.divergence and not self.at_least)
+
+    @property
+    def has_typical_rows(self) -> bool:
+        """Whether some rows are more typical of their sample than others: not if a column that separates them is all.
+
+        Nor if the divergence is 0: all ratios are then 1.
+        """
+        separates = bool(self.set_aside) and self.divergence > _NEARLY_ALL * self.max_divergence
+        return self.divergence > 0 and not (separates and self.for_typical_rows is self)
 
     @property
     def for_typical_rows(self) -> "ComparisonResult":
@@ -440,6 +476,10 @@ class ComparisonResult(Reported):
         """Write the divergence with its limits."""
         most = f" of at most {self.max_divergence:.3g}" if math.isfinite(self.max_divergence) else ""
         least = f"; the true one is at least {write_limit(self.at_least)} (95 %, approximate)" if self.at_least else ""
+        if self.may_be_chance:
+            a, b = self._n_units
+            units = "rows" if self._request.blocks is None else "blocks"
+            least = f", which {a} and {b} {units} may show by chance: the true one may be 0"
         return f"{self.divergence:.3g}{most}{least}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The model of a comparison: ratios at held-out rows, and their divergence with a lower limit."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
@@ -13,7 +14,7 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.kernel_logistic import MAX_COLUMNS, KernelFeatures, balance, fit_logistic
 from fewratio.estimators.quantities import relative_pearson_divergence
-from fewratio.estimators.samples import fit_copy
+from fewratio.estimators.samples import fit_copy, in_common_units
 from fewratio.testing.permutations import ROUNDING
 from fewratio.testing.row_units import mark_smaller
 
@@ -140,6 +141,55 @@ class EstimatorModel:
         ratio = np.asarray(fitted[0]._ratio(X), dtype=np.float64)
         # Swapping the samples turns r into 2 - r.
         return ratio if len(fitted) == 1 else (ratio + 2 - fitted[1]._ratio(X)) / 2
+
+
+@dataclass(eq=False, repr=False)
+class Held(RatioEstimator):
+    """A trained estimator that sees one value in all rows of some columns: it needs these, but not their differences.
+
+    Parameters
+    ----------
+    estimator : RatioEstimator
+    kept : int ndarray
+        The numbers of the columns that it sees as they are; the rows have only these.
+    values : ndarray of shape (n_features,)
+        What it sees in the other columns.
+    alpha : float
+        As of the estimator.
+    """
+
+    estimator: RatioEstimator
+    kept: Numbers
+    values: Floats
+    alpha: float
+    has_sources = True
+
+    @classmethod
+    def of(cls, estimator: RatioEstimator, pooled: Floats, kept: Numbers) -> "Held":
+        """Hold the columns that are not kept at the mean of all rows."""
+        values = pooled.mean(0)
+        seen = np.tile(values, (len(pooled), 1))
+        seen[:, kept] = pooled[:, kept]
+        alpha = float(estimator.get_params().get("alpha", 0.0))
+        return cls(in_common_units(estimator, seen), kept, values, alpha)
+
+    def _fit(self, X_nu: Floats, X_de: Floats) -> None:
+        self.estimator = fit_copy(self.estimator, self._complete(X_nu), self._complete(X_de))
+        self.ratio_nu_, self.ratio_de_ = self.estimator.ratio_nu_, self.estimator.ratio_de_
+
+    def _ratio(self, X: Floats) -> NDArray[Any]:
+        return self.estimator._ratio(self._complete(X))
+
+    def _both_divergences(self, rows: Floats, first: Numbers, second: Numbers) -> Floats:
+        return self.estimator._both_divergences(self._complete(rows), first, second)
+
+    def _for_many_pairs(self) -> RatioEstimator:
+        return replace(self, estimator=self.estimator._for_many_pairs())
+
+    def _complete(self, X: Floats) -> Floats:
+        rows = np.tile(self.values, (len(X), 1))
+        rows[:, self.kept] = X
+        return rows
 
 
 def cross_fit(

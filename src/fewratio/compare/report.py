@@ -70,7 +70,7 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
             *([page.Section("Words", [_words(result)])] if result.words else []),
             *([page.Section("Relations", _relations(result, command))] if result.relations else []),
             *([page.Section("Regions", _regions(result))] if result.regions else []),
-            page.Section("Rows", _rows(result.for_typical_rows, result.set_aside)),
+            page.Section("Rows", _rows(result.for_typical_rows, result)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
@@ -165,6 +165,8 @@ def _facts(result: Any) -> dict[str, str]:
     if result.paired_rows is not None:
         facts["Pairs"] = describe_pairs(result)
     facts["Divergence"] = result.describe_divergence()
+    if result.model_used is not None:
+        facts["Model"] = start_sentence(result.model_used, ())
     if result.p_value is not None:
         which = "all " if result.is_enumerated else ""
         facts["Test"] = f"p = {result.p_value:.3g}, from {which}{result.n_permutations} permutations"
@@ -180,6 +182,8 @@ def _how_far(result: Any) -> list[page.Block]:
     if math.isfinite(result.max_divergence):
         about = "0: the samples do not differ; the right end: they have nothing in common."
         limit = " The bar begins at the lower limit (95 %, approximate)." if result.at_least else ""
+        if result.may_be_chance:
+            limit = " The test finds no difference, so a divergence of this size may be chance."
         chart = limit_chart(result.divergence, result.at_least, result.max_divergence, "divergence")
         blocks.append(replace(chart, caption=about + limit))
     if result.statistic is not None:
@@ -229,7 +233,7 @@ def _effects(result: Any) -> Chart:
     shown = result.columns[:_DRAWN]
     names, effects = [str(each.column) for each in shown], [round(float(each.effect or 0), 4) for each in shown]
     is_clear = [each.p_value is None or each.p_value <= LEVEL for each in shown]
-    title = [f"effect size; above 0: more in {cut(result.names[0], 20)}"]
+    title = [f"effect; above 0: more in {cut(result.names[0], 20)}"]
     title += [] if all(is_clear) else [f"grey: p > {LEVEL}"]
     largest = write_effect(shown[0].effect) or "none"
     about = f"Effect sizes of {write_count(len(shown), 'column')}, the strongest {names[0]} with {largest}."
@@ -385,8 +389,10 @@ def _regions(result: Any) -> list[page.Block]:
     ]
 
 
-def _rows(result: Any, aside: str) -> list[page.Block]:
+def _rows(result: Any, whole: Any) -> list[page.Block]:
+    """Show which rows are typical; `whole` is the comparison of all columns."""
     a, b = result.names
+    aside = whole.set_aside
     labels = [str(each.column) for each in result.columns]
     tables, ratios = result.samples.tables, (result.ratios_a, result.ratios_b)
     raws = [rows.restore_given(X, table) for X, table in zip(result.samples.given, tables, strict=True)]
@@ -396,6 +402,10 @@ def _rows(result: Any, aside: str) -> list[page.Block]:
     )
     if aside and not result.set_aside:
         about += f" These ratios leave {aside} aside. Otherwise all rows would be almost equally typical."
+    if whole.may_be_chance:
+        about += " The test finds no difference, so these ratios may be chance."
+    if result.divergence and not whole.has_typical_rows:
+        about += f" All rows are equally typical of their table: {aside} alone separates the tables."
     regions, region_of = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)], []
     for table, of_table in zip(tables, zip(*map(result.rows, result.regions), strict=True), strict=bool(regions)):
         region_of.append(np.full(table.n_rows, -1))
@@ -405,6 +415,8 @@ def _rows(result: Any, aside: str) -> list[page.Block]:
         result.names, tables, raws, ratios, labels, _largest_ratio(result), regions=regions, region_of=region_of
     )
     blocks: list[page.Block] = [page.Text(about), _ratios(result), points]
+    if not whole.has_typical_rows:
+        return blocks
     for name, table, raw, order, each in zip(
         result.names, tables, raws, (result.rows_a, result.rows_b), ratios, strict=True
     ):

@@ -58,6 +58,25 @@ def shorten(name: object, length: int = 40) -> str:
     return text if len(text) <= length else f"{text[:half].rstrip()}…{text[-half:].lstrip()}"
 
 
+def shorten_apart(names: Sequence[str], length: int) -> list[str]:
+    """Shorten names such that different ones stay different, if one place to cut does that.
+
+    Examples
+    --------
+    >>> shorten_apart(["a_first_column", "a_final_column"], 10)
+    ['a_first_c…', 'a_final_c…']
+    """
+    found = [shorten(name, length) for name in names]
+    # The more is kept of the end, the later.
+    for n_first in range(length - 1, 0, -1):
+        if len(set(found)) >= len(set(names)):
+            break
+        n_last = length - 1 - n_first
+        cut = (f"{name[:n_first].rstrip()}…{name[len(name) - n_last :].lstrip()}" for name in names)
+        found = [name if len(name) <= length else text for name, text in zip(names, cut, strict=True)]
+    return found
+
+
 def write_list(items: Iterable[str], most: int = _LISTED) -> str:
     """Return the first few items, and how many more there are."""
     names = list(items)

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewratio.core.arguments import as_path
 from fewratio.core.wording import quote_list, write_count
-from fewratio.data.columns import ColumnOptions, ColumnRules
+from fewratio.data.columns import NAMES_DATASET, ColumnOptions, ColumnRules
 from fewratio.data.dataset import Dataset, as_flags
-from fewratio.data.encoding import Encoding, encode_together, warn_of_gaps
-from fewratio.data.non_overlapping import find_constant, leave_out_dates
+from fewratio.data.encoding import Encoding, encode_together, warn_of_gaps, warn_of_left_out
+from fewratio.data.non_overlapping import find_constant, leave_out_columns, leave_out_dates
 from fewratio.data.raw_table import RawTable, align_labels, as_raw, check_features, freeze, open_frame
 from fewratio.data.readers import files
 from fewratio.data.split_table import cut_datasets
@@ -403,7 +403,14 @@ def _encode_tables(
     encoding = encoding or Encoding.of_numbers(None, encoded[0].n_features)
     if rules.encoding is None:
         encoding, encoded = leave_out_dates(encoding, encoded, rules.keep, all_dates=True)
-        constant = [name for name in find_constant(encoding, _rows(encoded, parts)) if name not in rules.keep]
+        samples = _rows(encoded, parts)
+        constant = [name for name in find_constant(encoding, samples) if name not in rules.keep]
+        own = [name for name in constant if len(samples) > 2 and _has_own_values(samples, encoding.places[name])]
+        # With two datasets, nobody knows whether a column names them or was measured.
+        if own and len(own) < len(encoding.used):
+            warn_of_left_out(dict.fromkeys(own, NAMES_DATASET))
+            encoding, encoded = leave_out_columns(encoding, encoded, own, NAMES_DATASET)
+            constant = [name for name in constant if name not in own]
         if constant:
             found = f"Each dataset has one value in {quote_list(constant)}, so it separates the datasets by itself"
             use = name_parameter("drop", ",".join(constant), f"drop={constant!r}")
@@ -418,6 +425,11 @@ def _encode_tables(
         flags = [each if each is None else each[rows].any(1) for each, rows in zip(marks, places, strict=True)]
     is_needed = encoding.has_medians or not encoding.is_identity or encoding.window is not None
     return encoding if is_needed else None, encoded, flags
+
+
+def _has_own_values(samples: Sequence[NDArray[Any]], place: slice) -> bool:
+    """Return whether each of several samples has another value in a column that is constant within each."""
+    return len({tuple(sample[0, place].tolist()) for sample in samples}) == len(samples)
 
 
 def _rows(tables: Sequence[Table], parts: Sequence[NDArray[np.intp]] | None) -> list[NDArray[Any]]:

@@ -49,6 +49,7 @@ from fewratio.data.raw_table import RawTable
 from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter
 
 ID, NAMES_DATASET, EMPTY, DROPPED, NOT_IN_ALL = "id", "names the dataset", "no values", "dropped", "not in all tables"
+OF_DATASET = "each value is in one dataset only"
 # Why dates are left out: they say that one table came after the other, or when a row was recorded.
 ORDERS, DATED = "shows which table came first", "date of a row"
 # A category has its own column if it has two rows and this share of all rows, and is among the most frequent ones.
@@ -57,6 +58,8 @@ _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
 _MOST_DECIMALS, _LARGE = 6, 1e15
 # The angle of an hour of the day.
 _HOUR = 2 * math.pi / 24
+# Categories divide the datasets if rows dealt at random would come so with at most this chance.
+_BY_CHANCE = 1e-3
 # In fewer rows all texts may differ by chance.
 _LEAST_DIFFERENT = 8
 # A column named like an id is one if at least this share of the rows have a whole number of their own. Rows that were
@@ -209,8 +212,8 @@ class Column:
     name : str
     kind : {"number", "boolean", "category", "date", "duration", "time of day", "free text", "vector"}
     left_out : str or None
-        Why the column is not used, if it is not: "id", "names the dataset", "shows which table came first", "date of a
-        row", "no values", "dropped", "not in all tables" or the type of its values.
+        Why the column is not used, if it is not: "id", "names the dataset", "each value is in one dataset only", "shows
+        which table came first", "date of a row", "no values", "dropped", "not in all tables" or the type of its values.
     categories : tuple of str
         The categories with their own column, sorted.
     pools_others : bool
@@ -491,13 +494,17 @@ def _decide_category(
     if may_be_id and (are_names or len(count) == count.total() != 2):
         return Column(label, left_out=ID)
     # With two datasets, nobody knows whether a column names them or was measured.
-    if (
-        may_be_id
-        and len(tables) > 2
-        and len(count) == len(tables)
-        and all((codes == codes[0]).all() for codes in tables)
-    ):
-        return Column(label, left_out=NAMES_DATASET)
+    if may_be_id and len(tables) > 2:
+        texts = [values.texts for values in coded] if parts is None else [coded[0].texts] * len(tables)
+        counts = [
+            Counter(dict(zip(np.array(each, dtype=object)[found], n, strict=True)))
+            for codes, each in zip(tables, texts, strict=True)
+            for found, n in [np.unique(codes[codes >= 0], return_counts=True)]
+        ]
+        if len(count) == len(tables) and all((codes == codes[0]).all() for codes in tables):
+            return Column(label, left_out=NAMES_DATASET)
+        if _divide(counts):
+            return Column(label, left_out=OF_DATASET)
     ranked = sorted(count, key=lambda text: (-count[text], text))
     least = max(2, _RARE_SHARE * count.total())
     kept = [text for text in ranked[:_MOST_CATEGORIES] if count[text] >= least]
@@ -506,6 +513,19 @@ def _decide_category(
     marks_missing = any((values.codes < 0).any() for values in coded)
     categories = tuple(sorted(kept if pools_others else ranked))
     return Column(label, CATEGORY, None, categories, pools_others, marks_missing=marks_missing)
+
+
+def _divide(counts: Sequence[Counter[str]]) -> bool:
+    """Return whether each category is in one dataset only, although rows dealt at random would hardly come so.
+
+    Such are countries in datasets of continents: they name parts of a dataset, and say nothing about its rows.
+    """
+    if sum(map(len, counts)) > len(set().union(*counts)):
+        return False
+    n_rows = sum(count.total() for count in counts)
+    # The chance that the rows of a category all come to the same dataset.
+    chances = [(n, sum((other.total() / n_rows) ** n for other in counts)) for count in counts for n in count.values()]
+    return sum(math.log(chance) for n, chance in chances if n > 1) <= math.log(_BY_CHANCE)
 
 
 def are_different(codes: NDArray[Any]) -> bool:

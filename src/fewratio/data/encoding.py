@@ -23,6 +23,7 @@ from fewratio.data.columns import (
     NAMES_DATASET,
     NO_RULES,
     NOT_IN_ALL,
+    OF_DATASET,
     ORDERS,
     Column,
     ColumnRules,
@@ -126,7 +127,7 @@ class Encoding:
             why = write_list(f"{column.name!r} ({column.left_out})" for column in columns)
             found = f"{' and '.join(raw.name for raw in raws)}: no column is left to use: {why}"
             advice = "Pass a column of numbers, categories, dates, free text or vectors"
-            if usable := [column.name for column in columns if column.left_out in (ID, NAMES_DATASET)]:
+            if usable := [column.name for column in columns if column.left_out in (ID, NAMES_DATASET, OF_DATASET)]:
                 keep = name_parameter("keep", usable[0], f"keep={usable[:1]!r}")
                 advice = f"{keep} uses such a column all the same"
             raise InputError(f"{found}; at least one is needed. {advice}.")
@@ -428,7 +429,7 @@ def warn_of_left_out(reasons: Mapping[str, str], learned_from: str | None = None
     if not reasons:
         return
     # Columns of other kinds, such as nested ones, cannot be used at all.
-    usable = [name for name, why in reasons.items() if why.startswith((ID, NAMES_DATASET, ORDERS, DATED))]
+    usable = [name for name, why in reasons.items() if why.startswith((ID, NAMES_DATASET, OF_DATASET, ORDERS, DATED))]
     use = name_parameter("keep", ",".join(usable), f"keep={usable!r}")
     columns = write_list(f"{name!r} ({why})" for name, why in reasons.items())
     advice = (

@@ -28,7 +28,7 @@ from fewratio.many.novelty import Profiles
 from fewratio.many.pair_blocks import AllPairs, Block, Checkpoint, PairTest, compare_blocks, cut_into_blocks
 from fewratio.many.result import AllPairsResult
 from fewratio.progress import progress_bar
-from fewratio.testing import LEVEL
+from fewratio.testing import LEVEL, PERMUTATIONS
 from fewratio.testing.permutations import Exchange
 
 _SAVE_SECONDS = 60.0
@@ -47,11 +47,14 @@ def compare_all(
     progress: bool | None = None,
     **columns: Unpack[ColumnOptions],
 ) -> AllPairsResult:
-    """Compare all datasets of a collection with each other: the divergences of all ordered pairs.
+    """Compare all datasets of a collection with each other, to see which are similar and which stand out.
 
     Pairs are compared in blocks, so memory holds only the rows, the result (8 bytes per ordered pair, 16 with p-values)
     and a few blocks. Workers receive the rows once. On machines of one kind the result is bit-identical for any number
     and kind of workers.
+
+    One kernel model for all pairs makes this quick, and so the divergences comparable with each other. For the size of
+    one difference use `compare_datasets`, which uses all rows and chooses among models: it often finds more.
 
     Parameters
     ----------
@@ -126,18 +129,18 @@ def compare_all(
     samples = draw_samples(collection, model, n_rows, repeat(for_rows))
     model = inputs.in_common_units(model, np.concatenate(samples))
     work = cut_into_blocks([len(sample) for sample in samples], collection.n_features, n_permutations)
-    test = None
-    if n_permutations:
-        encoding = collection.encoding or Encoding.of_numbers(None, collection.n_features)
-        test = PairTest(list(encoding.places.values()), None if estimator is None else model, n_permutations, seed)
-    state = Checkpoint(len(collection), test is not None, checkpoint)
+    encoding = collection.encoding or Encoding.of_numbers(None, collection.n_features)
+    tested = None if estimator is None else model
+    test = PairTest(list(encoding.places.values()), tested, n_permutations or PERMUTATIONS, seed)
+    state = Checkpoint(len(collection), n_permutations > 0, checkpoint)
     if checkpoint is not None:
         settings = [type(model).__qualname__, repr(model), collection.names, n_permutations, seed]
         probe = inputs.fit_copy(model, samples[0], samples[1]).divergence()
         state.resume(joblib.hash([*settings, samples]), probe)
 
     starts = np.cumsum([0, *map(len, samples)])
-    pairs, rows, todo = AllPairs(model, starts, test), np.concatenate(samples), work[state.n_done :]
+    pairs, rows = AllPairs(model, starts, test if n_permutations else None), np.concatenate(samples)
+    todo = work[state.n_done :]
     saved = time.monotonic()
     with progress_bar(len(work), "comparing", progress) as report:
         report(state.n_done, None)
@@ -158,7 +161,21 @@ def compare_all(
         name: Profiles.of([*samples[:n_known], sample], names)
         for name, sample in zip(collection.names[n_known:], samples[n_known:], strict=True)
     }
-    result = AllPairsResult(collection.names, **state.matrices, settings=told, new=tuple(profiles), profiles=profiles)
+    if getattr(model, "alpha", None) == 0.5:
+        # Swapping the samples turns r into 2 - r, which has the same divergence: the mean of both estimates is better.
+        divergences = state.matrices["divergences"]
+        state.matrices["divergences"] = (divergences + divergences.T) / 2
+    result = AllPairsResult(
+        collection.names,
+        **state.matrices,
+        settings=told,
+        new=tuple(profiles),
+        profiles=profiles,
+        sizes=collection.sizes,
+        encoding=collection.encoding,
+        _samples=samples,
+        _test=test,
+    )
     if n_permutations:
         _warn_of_few_permutations(result, [len(sample) for sample in samples], n_permutations)
     return result

@@ -1,21 +1,15 @@
 """``fewratio compare-all``."""
 
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import FOLDER, SHARED, Field, Page, Verb, declare_count
 from fewratio.errors import ParameterError
-from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from fewratio.data.raw_table import RawTable
     from fewratio.many.result import AllPairsResult
 
 
@@ -26,24 +20,19 @@ def compare_all(
     new: Path | None,
     permutations: int,
     jobs: int,
-    differences: bool = False,
-    compare_two: Callable[..., Any] | None = None,
 ) -> None:
-    """Compare all datasets of a folder with each other, or all groups of a table.
+    """Compare all datasets of a folder with each other, or all groups of a table: which are similar, which stand out.
 
     Example: fewratio compare-all sites/ --report sites.html
     """
-    from fewratio.core.wording import write_count
-    from fewratio.data.readers.files import find_file, find_table_files, read_raw, settle_layouts
+    from fewratio.data.readers.files import find_file, read_raw
     from fewratio.many.all_pairs import compare_all as compare_all_datasets
 
     if new is not None and folder.is_file() and new.is_dir():
         found = f"{str(folder)!r} is a file, and {str(new)!r}, which --new names, is a folder"
         raise ParameterError(f"{found}; expected the folder first. Write compare-all {new} --new {folder}.")
-    tables = {}
     if by is None:
         datasets, estimator = request.read_folder(folder, *([] if new is None else [new]))
-        files = {file.name: file for file in find_table_files(folder)}
     else:
         from fewratio.data.collection import Collection
         from fewratio.data.split_table import split_by_column
@@ -55,88 +44,51 @@ def compare_all(
     if new is not None:
         file = find_file(new, **request.marks)
         judged[f"{file.name} (new)" if file.name in datasets else file.name] = read_raw(file)
-
-    def read(name: str) -> "RawTable":
-        held = tables | judged
-        return held[name] if name in held else read_raw(settle_layouts([replace(files[name], **request.marks)])[0])
-
     result = compare_all_datasets(
         datasets, estimator=estimator, n_permutations=permutations, new=judged, n_jobs=jobs, random_state=request.seed
     )
-
-    @cache
-    def compare(first: str, second: str) -> Any:
-        tables = [read(name) for name in (first, second)]
-        options: Any = {} if request.model is not None else request.options(*tables)
-        with warnings.catch_warnings():
-            # All warnings about the tables were given when they were read.
-            warnings.simplefilter("ignore")
-            return compare_two and compare_two(*tables, estimator=estimator, random_state=request.seed, **options)
-
     # JSON has the numbers of all pairs.
-    lines = [] if request.json else [*_lines(result, request, lambda *pair: compare(*sorted(pair)), differences)]
-    lines += [f"columns  {datasets.encoding.summary}"] if datasets.encoding is not None else []
-    if n_larger := sum(size > result.settings["n_rows"] for size in datasets.sizes):
-        which = "each dataset" if n_larger == len(datasets) else f"the {write_count(n_larger, 'dataset')} with more"
-        lines.append(f"rows     {result.settings['n_rows']} of {which}, drawn at random, say which is the nearest")
+    lines = [] if request.json else list(_lines(result, request))
     # Each pair as a row is many times the memory of the result.
     whole = (result.to_dict(), _columns(result)) if request.json or request.output else ({}, {})
     request.deliver(frame.Answer(lines, *whole), result.plot, result._report)
 
 
-def _lines(
-    result: "AllPairsResult", request: frame.Request, compare: "Callable[[str, str], Any]", differences: bool
-) -> "Iterator[str]":
-    from fewratio.core.wording import OF_FITTED_ROWS, write_count
-
-    if result.new:
-        for name in result.new:
-            yield result.verdict(name)
-            if differences:
-                columns = [each for each in result.new_columns(name) if each.is_outside][: frame.SHOWN]
-                yield from (f"outside  {each}" for each in columns)
-            yield f"nearest to {name}:"
-            pairs = [(name, other) for other, _ in result.nearest(name)]
-            yield from _write_pairs(pairs, compare, differences, ("",))
-    else:
-        names = [result.names[i] for i in result.order()]
-        yield f"{write_count(len(names), 'dataset')}, similar ones side by side:"
-        pairs = [(name, result.nearest(name, 1)[0][0]) for name in names[: frame.SHOWN]]
-        yield from _write_pairs(pairs, compare, differences, ("", "nearest"))
-        yield from request.and_more(len(names) - frame.SHOWN)
-    if request.output is not None:
-        yield f"(the divergences in {request.output} are {OF_FITTED_ROWS})"
-    if result.adjusted_p_values is not None:
-        n_pairs = len(result.names) * (len(result.names) - 1) // 2
-        # Each pair appears twice in the table.
-        n_different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
-        yield f"{n_different} of {write_count(n_pairs, 'pair')} differ (adjusted p-value at most {LEVEL})"
+def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
+    for name in result.new:
+        yield result.verdict(name)
+        outside = [str(each) for each in result.new_columns(name) if each.is_outside]
+        yield from (f"{'' if place else 'outside':<12}{each}" for place, each in enumerate(outside[: frame.SHOWN]))
+        near = [
+            (other, f"{max(0.0, far):.2f}", result.write_p_value(name, other)) for other, far in result.nearest(name)
+        ]
+        yield from frame.align_columns([(f"nearest to {name}", "divergence", result.p_heading), *near])
+    if not result.new:
+        yield result.summary
+        yield from _write_datasets(result)
+    yield f"divergence  {result.scale}"
+    yield from (f"{what.lower():<12}{said}" for what, said in result.data_used.items())
 
 
-def _write_pairs(
-    pairs: "Sequence[tuple[str, str]]",
-    compare: "Callable[[str, str], Any]",
-    differences: bool,
-    heading: tuple[str, ...],
-) -> "Iterator[str]":
-    """Write the pairs as rows of a table, each with the answer of `fewratio compare`; without it, their names."""
-    from fewratio.core.wording import NONE_NEARER, write_list
-
-    found = [compare(*pair) for pair in pairs]
-    names = [pair[-len(heading) :] for pair in pairs]
-    if not all(found):
-        yield from frame.align_columns([heading, *names])
-        return
-    cells = [(*heading, "divergence", "p", *(("differ in",) * differences))]
-    for name, each in zip(names, found, strict=True):
-        p_value = "too few rows" if each.smallest_p_value > LEVEL else f"{each.p_value:.2g}"
-        columns = [str(column.column) for column in each.columns if column.p_value <= LEVEL]
-        of_columns = (write_list(columns) or "no single column",) if differences else ()
-        cells.append((*name, f"{each.divergence:.2g}", p_value, *of_columns))
+def _write_datasets(result: "AllPairsResult") -> "Iterator[str]":
+    """Write the datasets that stand out most: how far from the others, by which columns, and the nearest one."""
+    table = []
+    for name, median in result.list_datasets(frame.SHOWN):
+        ((nearest, divergence),) = result.nearest(name, 1)
+        p_value = result.write_p_value(name, nearest)
+        table.append((name, f"{median:.2f}", nearest, f"{max(0.0, divergence):.2f}", p_value))
+    cells: list[tuple[str, ...]] = [("", "median", "nearest", "divergence", result.p_heading), *table]
+    # In a narrow terminal whole names say more than further columns.
+    for most in (3, 2, 1):
+        columns = ["stands out by", *(result.write_columns(row[0], most) for row in table)]
+        if any(columns[1:]) and frame.fits([*zip(*cells, strict=True), columns]):
+            cells = [(*row, said) for row, said in zip(cells, columns, strict=True)]
+            break
     yield from frame.align_columns(cells)
-    yield "(divergence and p as `fewratio compare` gives them, of all rows; p not adjusted for the number of pairs)"
-    if sum(each.divergence == 0 for each in found) > 1:
-        yield NONE_NEARER
+    if len(result.names) > len(table):
+        yield f"  and {len(result.names) - len(table)} more; --report FILE.html shows all"
+    by = "; stands out by: Cohen's d from all other rows" * (len(cells[0]) > len(table[0]))
+    yield f"(median: of the divergences from all others; p: of the nearest one{by})"
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
@@ -146,7 +98,7 @@ def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
     names, adjusted = np.array(result.names), result.adjusted_p_values
     matrices = {"divergence": result.divergences, "p_value": result.p_values, "adjusted_p_value": adjusted}
     values = {name: matrix[i, j].tolist() for name, matrix in matrices.items() if matrix is not None}
-    return {"numerator": names[i].tolist(), "denominator": names[j].tolist(), **values}
+    return {"dataset": names[i].tolist(), "other": names[j].tolist(), **values}
 
 
 _NEW = "A new table to judge: which datasets are nearest, and is it unlike all?"
@@ -159,7 +111,6 @@ VERB = Verb(
         declare_count("permutations", "Permutations per pair for p-values; 0 for none.", 0, least=0).on_page(
             "Permutations for the p-value", "none", (0, 100_000)
         ),
-        Field("differences", "Also name the columns that differ, of each pair shown.", bool, False, python=""),
         declare_count("jobs", "Number of workers; -1 for one per core.", 1, least=None),
         *SHARED,
     ),

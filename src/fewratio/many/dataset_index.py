@@ -217,7 +217,7 @@ class DatasetIndex(Stored):
         if n_permutations:
             encoding = self._columns.encoding or Encoding.of_numbers(None, self._columns.n_features)
             test = PairTest(list(encoding.places.values()), None, n_permutations, self._seed)
-            p_values = np.array([test.p_value(sample, self._samples[i], [i]) for i in nearest])
+            p_values = np.array([test.run(sample, self._samples[i], [i]).p_value for i in nearest])
         return Neighbours(tuple(self._names[i] for i in nearest), divergences[order], p_values, self._outside(sample))
 
     def _outside(self, sample: Floats) -> tuple[ColumnOfDataset, ...]:

@@ -17,7 +17,7 @@ from fewratio.core.threads import one_thread
 from fewratio.errors import ModelFileError
 from fewratio.estimators.base import RatioEstimator
 from fewratio.testing.permutations import compute_divergences
-from fewratio.testing.two_sample import two_sample_test
+from fewratio.testing.two_sample import TwoSampleTest, two_sample_test
 
 # Rows on one side of a block, so that a kernel estimator can hold all distances; and their values: 8 MB.
 _SIDE_ROWS = 2**9
@@ -85,11 +85,11 @@ class PairTest(NamedTuple):
     n_permutations: int
     seed: int
 
-    def p_value(self, first: Floats, second: Floats, pair: Sequence[int]) -> float:
+    def run(self, first: Floats, second: Floats, pair: Sequence[int]) -> TwoSampleTest:
         """Test the two datasets of a pair."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=pair))
         rows, is_first = np.concatenate([first, second]), np.repeat([True, False], [len(first), len(second)])
-        return two_sample_test(rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator).p_value
+        return two_sample_test(rows, is_first, self.columns, self.n_permutations, rng, estimator=self.estimator)
 
 
 class AllPairs(NamedTuple):
@@ -122,7 +122,7 @@ class AllPairs(NamedTuple):
             if self.test is None:
                 return found
             pairs = zip(rows[of_first[a]], rows[of_second[b]], np.stack(block.pairs(), axis=1).tolist(), strict=True)
-            return np.stack([*found, [self.test.p_value(*pair) for pair in pairs]])
+            return np.stack([*found, [self.test.run(*pair).p_value for pair in pairs]])
 
     def _numbers(self, side: Sequence[int]) -> Numbers:
         """Return the row numbers of datasets of one size: shape (n_datasets, size)."""

@@ -12,11 +12,16 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count, write_fixed, write_number
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
-from fewratio.testing import LEVEL
 
 # Cells along a side of the heat map; more datasets share cells.
 _MOST_CELLS = 80
 _NEAREST, _SHOWN, _MOST_ROWS = 3, 10, 2000
+# With more datasets, no pairs are tested unless all are: each test takes a third of a second.
+_MOST_TESTS = 20
+# Each of these datasets is compared with all rows of the others.
+_MOST_DESCRIBED = 100
+# Divergences up to this one do not get the colours of large ones.
+_PALE = 0.1
 
 
 def report_all_pairs(result: Any, command: str | None) -> page.Report:
@@ -28,34 +33,26 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
     command : str or None
         The command that makes the report; by default a call in Python.
     """
-    n = len(result.names)
-    # An estimate below 0 says that no difference is seen.
-    mean = np.maximum((result.divergences + result.divergences.T) / 2, 0)
-    apart = mean[~np.eye(n, dtype=np.bool_)]
-    order = result.order()
+    n, order = len(result.names), result.order()
+    n_pairs = write_count(n * (n - 1) // 2, "pair")
+    apart = (result.divergences + result.divergences.T)[np.triu_indices(n, 1)].clip(0) / 2
     facts = {
-        "Datasets": f"{n}, so {write_count(n * (n - 1) // 2, 'pair')}",
+        "Datasets": f"{n}, so {n_pairs}",
         "Divergences": f"{apart.min():.2f} to {apart.max():.2f}, median {np.median(apart):.2f}",
-        "Most similar": _pair(result, mean, apart.min()),
-        "Most different": _pair(result, mean, apart.max()),
+        **result.data_used,
     }
-    answer = f"The most similar are {facts['Most similar']}; the most different are {facts['Most different']}."
-    if result.adjusted_p_values is not None:
-        different = int((result.adjusted_p_values <= LEVEL).sum()) // 2
-        facts["Test"] = f"{different} pairs differ (adjusted p-value at most {LEVEL})"
-        answer = f"{different} of {write_count(n * (n - 1) // 2, 'pair')} differ. {answer}"
+    answer = result.summary
     title, judged = f"{write_count(n, 'dataset')} compared", []
     if result.new:
         title = f"{', '.join(result.new)} among {write_count(n - len(result.new), 'dataset')}"
         nearest = {name: ", ".join(other for other, _ in result.nearest(name, _NEAREST)) for name in result.new}
         answer = " ".join(f"{result.verdict(name)} Nearest: {nearest[name]}." for name in result.new)
-        facts = {f"Nearest to {name}": "{} ({:.2f})".format(*result.nearest(name, 1)[0]) for name in result.new} | facts
         judged = [page.Section(f"How far {name} is from the others", _show_new(result, name)) for name in result.new]
     call = page.describe_making(result.settings, command, "compare_all", ("collection",))
     sections = [
         *judged,
         page.Section("All pairs", _heat(result, order)),
-        page.Section("Nearest neighbours", [_neighbours(result, mean, order)]),
+        page.Section("Each dataset", [_describe_each(result)]),
         page.Section("How this was made", call),
     ]
     return page.Report(title, answer, facts, sections)
@@ -79,11 +76,14 @@ def _show_new(result: Any, name: str) -> list[page.Block]:
         for each in result.new_columns(name)[:_SHOWN]
     ]
     of_columns = ("column", "statistic", name, "smallest of the others", "largest", "score")
-    nearest = [(other, _divergence(max(0.0, far))) for other, far in result.nearest(name, _SHOWN)]
+    nearest = [
+        (other, _divergence(max(0.0, far)), result.write_p_value(name, other) if place < _NEAREST else "")
+        for place, (other, far) in enumerate(result.nearest(name, _SHOWN))
+    ]
     return [
         replace(chart, caption=about),
         page.Table(f"Columns of {name}, those outside the range of the others first", of_columns, columns),
-        page.Table(f"Nearest to {name}", ("dataset", "divergence"), nearest),
+        page.Table(f"Nearest to {name}", ("dataset", "divergence", "p"), nearest),
     ]
 
 
@@ -93,12 +93,6 @@ def _number(value: float) -> page.Number:
 
 def _divergence(value: float) -> page.Number:
     return page.Number(float(f"{value:.4g}"), write_fixed(value, 2))
-
-
-def _pair(result: Any, mean: Floats, value: float) -> str:
-    """Name the first pair with this divergence."""
-    i, j = next((i, j) for i, j in np.argwhere(mean == value).tolist() if i != j)
-    return f"{result.names[i]} and {result.names[j]} ({value:.2f})"
 
 
 def draw_all_pairs(result: Any) -> Picture:
@@ -124,18 +118,14 @@ def _heat_map(result: Any, groups: list[Numbers]) -> Chart:
     # An estimate below 0 says that no difference is seen.
     means = {title: _block_means(matrix[np.ix_(order, order)], starts, sizes) for title, matrix in cells.items()}
     means["divergence"] = [max(0.0, value) for value in means["divergence"]]
-    titles = "this dataset", "from this one", "divergence"
-    return heat_map((names, names), means, titles, f"Heat map of the divergences of {len(order)} datasets.")
+    titles = "dataset", "other dataset", "divergence"
+    said = f"Heat map of the divergences of {len(order)} datasets."
+    return heat_map((names, names), means, titles, said, least=_PALE)
 
 
 def _heat(result: Any, order: Numbers) -> list[page.Block]:
     groups = _groups(order)
-    about = (
-        "The divergence of each dataset (row) from each other one (column): 0 if they do not differ. Similar datasets "
-        "are side by side, in the order of a hierarchical clustering by average linkage. These divergences "
-        "are rough: one model for all pairs gives them, from the rows that it is fitted to. A comparison of two tables "
-        "may give others; fewratio compare-all prints those in the terminal for the pairs that it shows."
-    )
+    about = f"The divergence of each pair: {result.scale} Similar datasets are side by side."
     if len(groups) < len(order):
         about += (
             f" Each cell is the mean over {len(groups[-1])} to {len(groups[0])} neighbouring datasets of either side; "
@@ -155,21 +145,32 @@ def _block_means(matrix: Floats, starts: Numbers, sizes: Numbers) -> list[float]
     matrix = matrix - np.diag(np.diag(matrix)) if is_shared else matrix
     n_pairs = np.outer(sizes, sizes) - np.diag(sizes) * is_shared
     sums = np.add.reduceat(np.add.reduceat(matrix, starts, axis=0), starts, axis=1)
-    return [float(f"{value:.3g}") for value in (sums / np.maximum(n_pairs, 1)).ravel().tolist()]
+    return [float(f"{value:.5g}") for value in (sums / np.maximum(n_pairs, 1)).ravel().tolist()]
 
 
-def _neighbours(result: Any, mean: Floats, order: Numbers) -> page.Table:
-    n_nearest = min(_NEAREST, len(order) - 1)
-    table = []
-    for place in order[:_MOST_ROWS].tolist():
-        nearest = [i for i in np.argsort(mean[place], kind="stable")[: n_nearest + 1].tolist() if i != place]
-        cells: list[Any] = [result.names[place]]
-        for i in nearest[:n_nearest]:
-            cells += [result.names[i], _divergence(mean[place, i])]
-        table.append([*cells, _divergence(np.median(np.delete(mean[place], place)))])
-    words = ("nearest", "second", "third")[:n_nearest]
-    headings = ["dataset", *(text for word in words for text in (word, "divergence")), "median to all"]
-    note = "Means of the divergences of both directions."
-    left = len(order) - len(table)
-    note += f" {left} more datasets are left out here; compare_all(...).nearest(name) has them." * (left > 0)
-    return page.Table("Nearest neighbours of each dataset, similar ones side by side", headings, table, True, note)
+def _describe_each(result: Any) -> page.Table:
+    """Describe each dataset: how far from the others, by which columns, and the nearest and the farthest one."""
+    n = len(result.names)
+    rows, has_tests = [], n <= _MOST_TESTS or result.p_values is not None
+    for place, (name, median) in enumerate(result.list_datasets(_MOST_ROWS)):
+        ordered = result.nearest(name, n)
+        (nearest, least), (farthest, most) = ordered[0], ordered[-1]
+        p_value = [result.write_p_value(name, nearest)] * has_tests
+        ends = [nearest, _divergence(max(0.0, least)), *p_value, farthest, _divergence(max(0.0, most))]
+        columns = result.write_columns(name) if place < _MOST_DESCRIBED else ""
+        rows.append([name, _divergence(median), columns, *ends])
+    # The blank makes the heading another one.
+    headings = ["dataset", "median", "stands out by", "nearest", "divergence"]
+    headings += [result.p_heading] * has_tests + ["farthest", "divergence "]
+    note = (
+        "median: of the divergences from all others. stands out by: columns whose mean differs from that of all other "
+        "rows, with Cohen's d (above 0: larger here)."
+    )
+    if n > _MOST_DESCRIBED:
+        note += f" Only the first {_MOST_DESCRIBED} are described."
+    note += " p: the chance of a difference as large from the nearest dataset, if there is none." * has_tests
+    note += f" {n - len(rows)} more datasets are left out here; compare_all(...).nearest(name) has them." * (
+        n > len(rows)
+    )
+    minor = ("median", result.p_heading, "farthest", "divergence ")
+    return page.Table("Datasets, those that stand out most first", headings, rows, True, note, n_first=20, minor=minor)

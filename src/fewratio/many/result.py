@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial.distance import squareform
 
+from fewratio.core.effects import means_apart, write_effect
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import quote_list, write_count
+from fewratio.core.wording import join_names, quote_list, write_count
+from fewratio.data.encoding import Encoding
 from fewratio.errors import ParameterError
 from fewratio.estimators import samples as inputs
 from fewratio.many.novelty import ColumnOfDataset, Profiles
+from fewratio.many.pair_blocks import PairTest
 from fewratio.report.reported import Reported, make_plain
 from fewratio.testing import LEVEL
+from fewratio.testing.permutations import Exchange
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 
 # Most datasets to show as a report in a notebook.
 _MOST_SHOWN = 1000
+# An effect counts if it is larger than this many standard errors: several columns are looked at.
+_CHANCE = 3.0
+# Divergences below this are 0 when rounded.
+_ROUNDED = 0.005
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +41,8 @@ class AllPairsResult(Reported):
     names : sequence of str
         Names of the n datasets.
     divergences : ndarray of shape (n, n)
-        The divergence of the row's dataset (numerator) from the column's; 0 on the diagonal.
+        The divergence of each pair; 0 on the diagonal. At alpha = 0.5, the default, it is symmetric: the mean of the
+        estimates in both directions. Else that of the row's dataset (numerator) from the column's.
     p_values : ndarray of shape (n, n) or None
         The permutation p-value of each pair, in either order; 1 on the diagonal. None if not asked for.
     settings : dict
@@ -42,6 +51,10 @@ class AllPairsResult(Reported):
         Names of the new datasets, which are compared with the others.
     profiles : dict of str to Profiles
         For each new dataset, its columns and those of the datasets that are not new.
+    sizes : ndarray of shape (n,)
+        Number of rows of each dataset, before some were drawn.
+    encoding : Encoding or None
+        What became of the columns.
 
     Examples
     --------
@@ -59,6 +72,10 @@ class AllPairsResult(Reported):
     settings: dict[str, Any] = field(default_factory=dict)
     new: tuple[str, ...] = ()
     profiles: dict[str, Profiles] = field(default_factory=dict)
+    sizes: Numbers | None = None
+    encoding: Encoding | None = None
+    _samples: Sequence[Floats] = ()
+    _test: PairTest | None = None
 
     @cached_property
     def nearest_divergences(self) -> Floats:
@@ -118,6 +135,141 @@ class AllPairsResult(Reported):
         adjusted: Floats = squareform(false_discovery_control(squareform(self.p_values, checks=False)))
         return adjusted + np.eye(len(self.names))
 
+    def p_value(self, first: str, second: str) -> float | None:
+        """Return the permutation p-value of one pair; computed on demand if there were no tests.
+
+        It uses the rows that were drawn, and is not adjusted for the number of pairs.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of datasets.
+        """
+        i, j = sorted(map(self._find, (first, second)))
+        if self.p_values is not None:
+            return float(self.p_values[i, j])
+        if self._test is None:
+            return None
+        return self._test.run(self._samples[i], self._samples[j], (i, j)).p_value
+
+    def stands_out_by(self, name: str) -> list[tuple[str, float]]:
+        """Compare the columns of a dataset with those of all others that are not new, the largest effect first.
+
+        Parameters
+        ----------
+        name : str
+            The dataset.
+
+        Returns
+        -------
+        list of (str, float)
+            The columns (of categories and the like one of their features), and Cohen's d between the dataset and all
+            rows of the others, above 0 if the dataset has more.
+        """
+        place = self._find(name)
+        if not len(self._samples):
+            return []
+        others = [each for i, each in enumerate(self._samples) if i != place and self.names[i] not in self.new]
+        first, second = self._samples[place], np.concatenate(others)
+        encoding = self.encoding or Encoding.of_numbers(None, first.shape[1])
+        found = []
+        for column, each in encoding.places.items():
+            effects = [means_apart(first[:, k], second[:, k]) for k in range(each.start, each.stop)]
+            largest = int(np.abs(effects).argmax())
+            is_one = len(effects) == 1
+            found.append((column if is_one else encoding.features[each.start + largest], effects[largest]))
+        return sorted(found, key=lambda pair: -abs(pair[1]))
+
+    @cached_property
+    def median_divergences(self) -> Floats:
+        """The median of the divergences of each dataset from all others that are not new; small ones are typical."""
+        is_known = np.array([name not in self.new for name in self.names])
+        medians = []
+        # Row by row: a copy of all pairs of ten thousand datasets has 0.8 GB.
+        for i in range(len(self.names)):
+            others = is_known & (np.arange(len(is_known)) != i)
+            medians.append(np.median((self.divergences[i, others] + self.divergences[others, i]) / 2))
+        # An estimate below 0 says that no difference is seen.
+        return np.maximum(medians, 0)
+
+    def list_datasets(self, most: int) -> list[tuple[str, float]]:
+        """Return the datasets that stand out most, each with its median divergence from all others."""
+        order = np.argsort(-self.median_divergences, kind="stable")[:most].tolist()
+        return [(self.names[i], float(self.median_divergences[i])) for i in order]
+
+    @property
+    def p_heading(self) -> str:
+        """What tables call the p-values of `write_p_value`."""
+        return "p" if self.p_values is None else "adjusted p"
+
+    @cached_property
+    def summary(self) -> str:
+        """Which pairs differ least and most, in a sentence, and whether chance explains even the largest difference."""
+        i, j = np.triu_indices(len(self.names), 1)
+        apart = (self.divergences[i, j] + self.divergences[j, i]).clip(0) / 2
+        least, most = (
+            join_names([str(self.names[side[place]]) for side in (i, j)]) for place in (apart.argmin(), apart.argmax())
+        )
+        n_alike, found = int((apart < _ROUNDED).sum()), f"{apart.max():.2f}"
+        farthest = (str(self.names[side[apart.argmax()]]) for side in (i, j))
+        p_value = self.write_p_value(*farthest)
+        if len(apart) == 1:
+            return f"The divergence of {least} is {found} ({self.p_heading} = {p_value})."
+        if self.adjusted_p_values is not None:
+            # Each pair appears twice in the table.
+            n_different = int((self.adjusted_p_values <= LEVEL).sum()) // 2
+            pairs = f"{n_different} of {len(apart)} pairs differ (adjusted p-value at most {LEVEL})"
+            return f"{pairs}; {most} differ most (divergence {found})."
+        if n_alike == len(apart) or (p_value[:1].isdigit() and float(p_value) > LEVEL):
+            said = f"No difference was found between any two of the {len(self.names)} datasets"
+            return f"{said}: {most} differ most (divergence {found}), and chance explains that (p = {p_value})."
+        if n_alike > 1:
+            return f"{most} differ most (divergence {found}); {n_alike} of {len(apart)} pairs show no difference."
+        return f"{least} are the most similar (divergence {apart.min():.2f}), {most} the most different ({found})."
+
+    @property
+    def scale(self) -> str:
+        """What the divergences mean, in a few words."""
+        estimator = self.settings.get("estimator")
+        alpha = getattr(estimator, "alpha", 0.5 if estimator is None else 0)
+        most = f", {(1 - alpha) / (2 * alpha):.3g} with nothing in common" if alpha else ""
+        closer = " One quick model serves all pairs; a comparison of two tables looks closer and may find more."
+        return f"0 if alike{most}.{closer * (estimator is None)}"
+
+    @property
+    def data_used(self) -> dict[str, str]:
+        """Which columns and rows were used, in words."""
+        said = {} if self.encoding is None else {"Columns": self.encoding.summary}
+        if self.sizes is not None:
+            used, low, high = list(map(len, self._samples)), self.sizes.min(), self.sizes.max()
+            rows = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            drawn = f"; at most {max(used)} of each, drawn at random, are used" if sum(used) < self.sizes.sum() else ""
+            said["Rows"] = f"{rows} of each dataset{drawn}"
+        return said
+
+    def write_p_value(self, first: str, second: str) -> str:
+        """Write the p-value of a pair, adjusted if all pairs were tested; or say that there are too few rows."""
+        if self._test is None:
+            return ""
+        i, j = map(self._find, (first, second))
+        sizes = len(self._samples[i]), len(self._samples[j])
+        if Exchange((sum(sizes),), sizes[:1]).smallest_p_value(self._test.n_permutations) > LEVEL:
+            return "too few rows"
+        adjusted = self.adjusted_p_values
+        return f"{self.p_value(first, second) if adjusted is None else adjusted[i, j]:.2g}"
+
+    def write_columns(self, name: str, most: int = 3) -> str:
+        """Write the columns that a dataset stands out by, if chance does not explain them, with their effects."""
+        n = len(self._samples[self._find(name)]) if len(self._samples) else 1
+        large = [(column, effect) for column, effect in self.stands_out_by(name) if abs(effect) > _CHANCE / n**0.5]
+        return ", ".join(f"{column} {write_effect(effect)}" for column, effect in large[:most])
+
+    def _find(self, name: str) -> int:
+        """Return the number of a dataset."""
+        if name not in self.names:
+            raise ParameterError(f"There is no dataset {name!r}; there are {quote_list(self.names)}. Name one of them.")
+        return list(self.names).index(name)
+
     def verdict(self, name: str) -> str:
         """Say whether a new dataset is unlike the others.
 
@@ -147,9 +299,7 @@ class AllPairsResult(Reported):
             How many at most.
         """
         inputs.check_count("k", k)
-        if name not in self.names:
-            raise ParameterError(f"There is no dataset {name!r}; there are {quote_list(self.names)}. Name one of them.")
-        place = list(self.names).index(name)
+        place = self._find(name)
         distance = (self.divergences[place] + self.divergences[:, place]) / 2
         # New datasets are compared only with the others.
         left_out = {*self.new, name} if name in self.new else {name}
@@ -177,7 +327,7 @@ class AllPairsResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
-        known = make_plain(self, "names", "divergences", "p_values", "adjusted_p_values")
+        known = make_plain(self, "names", "divergences", "p_values", "adjusted_p_values", "median_divergences")
         judged = make_plain(self, "new_p_values", "nearest_divergences") if self.new else {}
         if self.new:
             judged["new_columns"] = {name: [each._asdict() for each in self.new_columns(name)] for name in self.new}

@@ -8,6 +8,8 @@ from fewratio.cli import frame
 from fewratio.cli.verb import COMMON, SHARED, Field, Page, Verb, declare_table
 from fewratio.errors import ParameterError
 
+# Rows to show below the outliers.
+_NOT_FLAGGED = 3
 _CONDITION = re.compile(r"outliers\s*(<=?|>=?)\s*(\d+\.?\d*)\s*(%?)")
 
 
@@ -68,18 +70,18 @@ def outliers(
             by_row = (result.scores < detector._threshold(result._scored, "false positive rate")).sum()
             flagged = f"flags about {100 * CLEAN_FLAGGED:.0f} % of normal rows"
             lines.append(f"            {by_row} by the rule for few normal rows, which {flagged}")
-        if result.shift:
-            lines.append(f"note        {result.shift}")
+        lines += [f"note        {said}" for said in (result.shift, result.few_normals) if said]
         lines += request.summary(result.samples, ("the normal rows", "the rows to judge"), result.non_overlapping)
         lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
         table = frame.identify_rows(X)
         names = table.get("name", range(X.n_rows))
         cells = [("row", "score", "", "why, or differs most from the nearest normal rows in")]
         # Explaining many rows is slow, and only JSON shows them all.
-        n_explained = max(frame.SHOWN, n_outliers if request.wants_json else 0)
+        n_shown = min(frame.SHOWN, n_outliers + _NOT_FLAGGED)
+        n_explained = max(n_shown, n_outliers if request.wants_json else 0)
         explained = result.order[:n_explained].tolist()
         reasons = result.explanations(explained)
-        for row, reason in zip(explained[: frame.SHOWN], reasons, strict=False):
+        for row, reason in zip(explained[:n_shown], reasons, strict=False):
             mark = "outlier" if result.is_outlier[row] else ""
             why = result.say_why(row, reason)
             cells.append((names[row], f"{result.scores[row]:.3g}", mark, why))

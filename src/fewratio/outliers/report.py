@@ -19,8 +19,6 @@ _NAMED, _BINS, _HEAT, _LARGE, _FIRST = 3, 40, 10, 4, 10
 _COLOURED = 6
 # Counts so far apart need a logarithmic axis to be seen.
 _MANY = 200
-# Fewer normal rows than that leave much to chance.
-_FEW_NORMALS = 10
 # Most rows to rank, how many of them to show beside their nearest normals, and in how many columns.
 _MOST_RANKED, _LEAST_RANKED, _EXPLAINED = 200, 10, 5
 
@@ -64,9 +62,8 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
         answer += f"\n{write_count(n_errors, 'cell')} {look}, listed below."
     for each in result.non_overlapping:
         answer += f"\n{each.describe(['the normal rows', name])}."
-    n_normals = len(detector._normals)
-    if n_normals < _FEW_NORMALS:
-        answer += f"\nWith {write_count(n_normals, 'normal row')} outliers are easily missed; give more if you can."
+    if result.few_normals:
+        answer += f"\n{result.few_normals}"
     about = (
         f"A row is an outlier if its score is below {result.threshold:.3g}: {result.meaning}. The scores depend on all "
         "rows that are judged together."

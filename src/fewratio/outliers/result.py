@@ -1,5 +1,6 @@
 """What a detector of outliers says of a batch, row by row."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,10 +20,12 @@ from fewratio.report.reported import Reported, make_plain
 
 # The share of clean rows that the false positive rate flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
 CLEAN_FLAGGED = 0.04
-# If a larger share of a batch is flagged, the answer says that the whole batch has shifted.
-_SHIFTED = 0.2
+# If a larger share of a batch is flagged, and so many rows, the answer says that the whole batch may have shifted.
+_SHIFTED, _LEAST_SHIFTED = 0.2, 4
 # Columns that are named as reasons.
 _REASONS = 3
+# A row with more strange cells is of another kind; and fewer normal rows leave much to chance.
+_FEW_CELLS, _FEW_NORMALS = 2, 10
 
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
@@ -110,10 +113,10 @@ class OutlierResult(Reported):
     def shift(self) -> str | None:
         """What to do if so many rows are flagged that the batch may have shifted as a whole, in a sentence."""
         n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
-        if self.rule == "contamination" or n_outliers < _SHIFTED * n_rows or n_rows < LEAST_BATCH:
+        if self.rule == "contamination" or n_outliers < max(_LEAST_SHIFTED, _SHIFTED * n_rows) or n_rows < LEAST_BATCH:
             return None
         text = f"{n_outliers} of {n_rows} rows are flagged: the table may have shifted as a whole. Compare it with the"
-        text += " normal rows (`fewratio compare`); check columns, units and kind."
+        text += " normal rows, and check its columns and units."
         beyond = self.detector._beyond_shift(self.samples.tables[0], self._levels)
         if beyond is None:
             return text
@@ -126,11 +129,13 @@ class OutlierResult(Reported):
     def errors(self) -> list[CellReason]:
         """The cells that look like errors, the strangest first, of flagged rows and others.
 
-        In a row that is flagged, a number is listed that is two deviations outside all normals, by itself or given the
-        other columns, and farther than any normal is outside the others; and a category that no normal has if it is as
-        strange. In other rows a number is listed that a wide gap separates from all normals, as batches without errors
-        have it in one case of ten, and a category that is more like a known one than these are like each other. Of
-        a batch that stays in its file only categories are listed.
+        In any row, a number is listed that a wide gap separates from all normals and from the other rows, as batches
+        without errors have it in one case of ten, and a category that is more like a known one than these are like each
+        other. In a row that is flagged, a number is also listed that is two deviations outside all normals, by itself
+        or given the other columns, and farther than any normal is outside the others; and a category that no normal has
+        if it is as strange; but not if the batch may have shifted as a whole (`shift`), or if all flagged rows may well
+        be normal. A flagged row of which more than two cells are strange is of another kind: its cells are not listed.
+        Of a batch that stays in its file only categories are listed.
 
         Examples
         --------
@@ -143,17 +148,35 @@ class OutlierResult(Reported):
         2 kind Adelei was never seen (did you mean Adelie?)
         1 mass 4 is far below all normals (2850 to 6300)
         """
+        n_cells = Counter(cell.row for cell in self._strange_cells)
+        may_be_normal = round(self.expected_false or 0) >= self.is_outlier.sum()
+        found = self._find_cells(np.zeros_like(self.is_outlier)) if self.shift or may_be_normal else self._strange_cells
+        return [cell for cell in found if n_cells[cell.row] <= _FEW_CELLS or not self.is_outlier[cell.row]]
+
+    @cached_property
+    def reasons(self) -> dict[int, str]:
+        """The strangest cell of each row that has any outside the normals, in words."""
+        return {cell.row: cell.text for cell in reversed(self._strange_cells)}
+
+    @cached_property
+    def _strange_cells(self) -> list[CellReason]:
+        """The cells that look like errors, and those that make a flagged row one of another kind."""
+        return self._find_cells(self.is_outlier)
+
+    def _find_cells(self, is_outlier: NDArray[np.bool_]) -> list[CellReason]:
         table = self.samples.tables[0]
         is_held = isinstance(table.numbers, np.ndarray)
         return find_errors(
             self.detector._normals, table.numbers if is_held else np.empty((0, table.n_features)),
-            self.samples.columns, self._levels, self.is_outlier,
+            self.samples.columns, self._levels, is_outlier,
         )  # fmt: skip
 
-    @cached_property
-    def reasons(self) -> dict[int, str]:
-        """The strangest cell of each row that has any in `errors`, in words."""
-        return {error.row: error.text for error in reversed(self.errors)}
+    @property
+    def few_normals(self) -> str:
+        """A warning if there are very few normal rows; else ""."""
+        n_normals = len(self.detector._normals)
+        few = f"With {write_count(n_normals, 'normal row')}, outliers are easily missed; give more if you can."
+        return few if n_normals < _FEW_NORMALS else ""
 
     @property
     def row_names(self) -> Sequence[str] | None:

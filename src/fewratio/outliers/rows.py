@@ -13,6 +13,8 @@ from fewratio.core.wording import write_signed
 from fewratio.report.reported import make_plain
 
 _SHOWN = 3
+# Deviations that are 0 when rounded.
+_ROUNDED = 0.005
 # The share of outliers in a large batch that normals must be able to flag.
 _RARE = 0.01
 # With fewer rows, a majority may be chance.
@@ -51,8 +53,10 @@ class RowExplanation:
     @property
     def summary(self) -> str:
         """The columns with their differences, in words."""
-        differences = zip(self.columns, self.differences, strict=True)
-        return ", ".join(f"{column} ({write_signed(difference)})" for column, difference in differences)
+        differences = [*zip(self.columns, self.differences.tolist(), strict=True)]
+        # What is 0 when rounded explains nothing.
+        said = [each for each in differences if abs(each[1]) >= _ROUNDED] or differences[:1]
+        return ", ".join(f"{column} ({write_signed(difference)})" for column, difference in said)
 
     def __repr__(self) -> str:
         numbers, columns = ", ".join(map(str, self.neighbours[:_SHOWN])), self.largest(_SHOWN).summary
