@@ -96,8 +96,8 @@ class Piece(NamedTuple):
     kinds: tuple[str, ...]
 
 
-def _no_clusters(standardised: Array, least: float = 0.0) -> tuple[Array, Array, Array]:
-    return (np.zeros(standardised.shape[1]),) * 3
+def _no_clusters(standardised: Array, least: float = 0.0) -> noise.Swings:
+    return noise.Swings(*np.zeros((3, standardised.shape[1])))
 
 
 def _interpolate(values: Array, is_gap: NDArray[Any]) -> None:
@@ -139,20 +139,10 @@ PIECES: dict[str, Piece] = {
         (segmentation._find_stop, seasons.resize_season),
         ("season that stops", "sharp season"),
     ),
-    "seasons of the spread": Piece(
-        {"noise.fit_waves": lambda squares: iter(())},
-        (seasons.fit_waves, noise.Simulator._shuffle),
-        ("season of the spread", "rain, four years with dry summers", "spread doubled"),
-    ),
-    "rows of similar spread": Piece(
-        {"noise._ALIKE": 1},
-        (noise.Simulator._shuffle,),
-        ("season of the spread", "rain, four years with dry summers"),
-    ),
     "clusters of the spread": Piece(
-        {"noise.fit_clusters": _no_clusters, "segmentation.fit_clusters": _no_clusters},
-        (noise.fit_clusters, noise._cluster, noise._swing),
-        ("GARCH", "spread doubled"),
+        {"segmentation.fit_swings": _no_clusters},
+        (noise.fit_swings, noise._cluster, noise._swing),
+        ("GARCH", "season of the spread", "rain, four years with dry summers", "spread doubled"),
     ),
     "simulated noise": Piece(
         {"segmentation._is_change": lambda *rest: True},

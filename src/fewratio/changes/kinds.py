@@ -52,11 +52,10 @@ def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> lis
     """Say what was guessed about the columns, and what the answer does not cover."""
     limit = " The level of the test is approximate." if is_test else ""
     by_text: dict[str, list[str]] = {}
-    for name, is_log, swings in zip(names, found.is_log, found.swings, strict=False):
+    for name, is_log, swings in zip(names, found.is_log, found.swings.saved, strict=False):
         said = {
             "logarithms are compared, as rows differ by factors rather than by steps.": is_log,
-            f"calm and wild stretches alternate by themselves; these are not changes.{limit}": swings.reaction,
-            "the spread rises and falls regularly, which is not a change.": swings.season is not None,
+            f"calm and wild stretches alternate by themselves; these are not changes.{limit}": swings,
         }
         for text in said:
             by_text.setdefault(text, []).extend([name] * bool(said[text]))

@@ -8,8 +8,8 @@ from fewratio.core.shapes import Floats
 from fewratio.core.units import clip_far
 
 _LONGEST_PERIOD = 400
-# Fewest periods of a smooth season, and of one of the spread: two wild stretches may be chance. Most waves of each.
-_LEAST_PERIODS, _LEAST_OF_SPREAD, MOST_WAVES = 2, 3, 3
+# Fewest periods and most waves of a smooth season.
+_LEAST_PERIODS, MOST_WAVES = 2, 3
 # Frequencies tried per frequency of the Fourier transform.
 _FINER = 8
 # A step beside a season has at least this share of the rows on either side.
@@ -104,21 +104,14 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
             step, points = _fit_step(series, _make_waves(n, frequency, MOST_WAVES))
         frequency = find_frequency(series - step)
         for n_waves in range(1, MOST_WAVES + 1):
-            yield 2 * n_waves, _fit_waves(series - step, frequency, n_waves)[0], points
+            yield 2 * n_waves, _fit_waves(series - step, frequency, n_waves), points
 
 
-def fit_waves(series: Floats) -> Iterator[tuple[int, Floats]]:
-    """Yield the number of parameters of a few sine waves about a level, and the season with the level."""
-    frequency = find_frequency(series, _LEAST_OF_SPREAD)
-    for n_waves in range(1, MOST_WAVES + 1):
-        yield 1 + 2 * n_waves, _fit_waves(series, frequency, n_waves, 0)[1]
-
-
-def _fit_waves(series: Floats, frequency: float, n_waves: int, degree: int = 1) -> tuple[Floats, Floats]:
-    """Fit waves together with a polynomial; return them without it and with it."""
-    basis = _make_waves(len(series), frequency, n_waves)[:, : 2 * n_waves + 1 + degree]
+def _fit_waves(series: Floats, frequency: float, n_waves: int) -> Floats:
+    """Fit waves together with a line, and return them without it."""
+    basis = _make_waves(len(series), frequency, n_waves)
     coefficients = np.linalg.lstsq(basis, series)[0]
-    return basis[:, : 2 * n_waves] @ coefficients[: 2 * n_waves], basis @ coefficients
+    return basis[:, : 2 * n_waves] @ coefficients[: 2 * n_waves]
 
 
 def _make_waves(n: int, frequency: float, n_waves: int) -> Floats:
@@ -126,12 +119,12 @@ def _make_waves(n: int, frequency: float, n_waves: int) -> Floats:
     return np.column_stack([np.sin(phases), np.cos(phases), np.ones(n), np.linspace(-1, 1, n)])
 
 
-def find_frequency(series: Floats, least_periods: int = _LEAST_PERIODS) -> float:
+def find_frequency(series: Floats) -> float:
     """Return the strongest frequency about a line, in periods per row."""
     n = len(series)
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
     level = series - line @ np.linalg.lstsq(line, series)[0]
-    lowest = _FINER * least_periods
+    lowest = _FINER * _LEAST_PERIODS
     # Column by column: each transform is many times as large as its column.
     power = sum(np.abs(np.fft.rfft(column, _FINER * n)[lowest : n + 1]) ** 2 for column in level.T)
     return float(lowest + np.argmax(power)) / (_FINER * n)

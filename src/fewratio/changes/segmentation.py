@@ -22,7 +22,6 @@ from fewratio.changes.noise import (
     Simulator,
     Swings,
     fit_autoregressions,
-    fit_clusters,
     fit_swings,
 )
 from fewratio.changes.seasons import MOST_WAVES, find_season, propose_seasons, resize_season
@@ -91,7 +90,7 @@ class Segmentation(NamedTuple):
         What is not a change: the season, and the trend if there are no changes.
     residuals : ndarray of shape (n, d)
         The rows less the background and the segments' levels and slopes.
-    swings : list of Swings
+    swings : Swings
         How the spread of each column swings.
     stop : int or None
         Which of the points is where a season stops, begins or changes its size.
@@ -106,7 +105,7 @@ class Segmentation(NamedTuple):
     degree: int
     background: Floats
     residuals: Floats
-    swings: list[Swings]
+    swings: Swings
     stop: int | None = None
     tie: int | None = None
 
@@ -147,7 +146,6 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     clean -= background
     tamed = tame(clean)
     used = tamed[:, is_used]
-    swings = [Swings()] * rows.shape[1]
     points = _confirm(used, rounding, best)
     points = sorted([*points, *_find_sparse(used, rounding, points, trend)])
     if points != best.points:
@@ -156,8 +154,9 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     best = best._replace(points=_align_constants(rows, best.points))
     found = _fit_swings(used, rounding, best.points, best.degree)
     gains = [_sum_gains(used, rounding, span, best.degree) for span in _list_spans(best.points, len(used))]
-    for place, each in zip(np.flatnonzero(is_used), found, strict=True):
-        swings[place] = each
+    swings = Swings(*np.zeros((3, rows.shape[1])))
+    for each, of_used in zip(swings, found, strict=True):
+        each[is_used] = of_used
     # Fitted to tamed values: a far one must not move the level of its segment.
     residuals = subtract_segments(tamed, best.points, best.degree)
     residuals += clean - tamed
@@ -281,7 +280,7 @@ def _find_stop(
 def describe_nothing(rows: Floats) -> Segmentation:
     """Return all rows as one segment without a background."""
     nothing, n_columns = np.zeros_like(rows), rows.shape[1]
-    return Segmentation(rows, np.zeros(n_columns, bool), [], [], 0, nothing, rows, [Swings()] * n_columns)
+    return Segmentation(rows, np.zeros(n_columns, bool), [], [], 0, nothing, rows, Swings(*np.zeros((3, n_columns))))
 
 
 def _find_units(rows: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -374,8 +373,8 @@ def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) ->
 
 
 def _with_swings(series: Floats, rounding: Floats, proposal: _Proposal) -> _Proposal:
-    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], AKAIKE_PRICE))
-    return proposal._replace(length=proposal.length - saved)
+    saved = _fit_swings(series, rounding, *proposal[1:], AKAIKE_PRICE).saved.sum()
+    return proposal._replace(length=proposal.length - float(saved))
 
 
 def _propose(series: Floats, rounding: Floats, trend: bool, report: Callable[[], None]) -> Iterator[_Proposal]:
@@ -458,24 +457,16 @@ def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) 
 
 def _fit_swings(
     series: Floats, rounding: Floats, points: list[int], degree: int, least: float = CONTRADICTION[1]
-) -> list[Swings]:
+) -> Swings:
     """Fit how the spread of each column swings within segments.
 
     While changes and swings compete, swings cost less (`AKAIKE_PRICE`): in doubt there is no change. What is then
     simulated and noted needs clear evidence.
     """
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if degree == KINKED else points)
-    n_lost = len(series) - len(fits.innovations)
-    found = zip(rounding, fit_swings(fits.standardised, least), strict=True)
+    found = fit_swings(fits.standardised, least)
     # The share of one of two values determines the spread.
-    return [
-        Swings()
-        if least_variance < 0
-        else each
-        if each.season is None
-        else each._replace(season=np.pad(each.season, (n_lost, 0), "edge"))
-        for least_variance, each in found
-    ]
+    return Swings(*(np.where(rounding < 0, 0.0, each) for each in found))
 
 
 def change_penalty(n: int, degree: int, tails: Floats) -> float:
@@ -495,14 +486,13 @@ def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: 
     points, degree = proposal.points, proposal.degree
     if not points:
         return []
-    swings = _fit_swings(series, rounding, points, degree)
     cost = Cost(series, estimate_noise(series), max(degree, 0), rounding)
     known = dict[tuple[int, int, int], bool]()
     while True:
         spans = _list_spans(points, len(series))
         for span in sorted(spans, key=lambda each: _sum_gains(series, rounding, each, degree)):
             if span not in known:
-                known[span] = _is_change(series, rounding, span, degree, swings, n_searches)
+                known[span] = _is_change(series, rounding, span, degree, n_searches)
             if not known[span]:
                 points = [point for point in points if point != span[1]]
                 if points and degree != KINKED:
@@ -543,26 +533,16 @@ def _sum_gains(series: Floats, rounding: Floats, span: tuple[int, int, int], deg
     return max(0.0, float(gains.sum()), float(gains.max(initial=0.0)))
 
 
-def _is_change(
-    series: Floats,
-    rounding: Floats,
-    span: tuple[int, int, int],
-    degree: int,
-    swings: list[Swings],
-    n_searches: int,
-) -> bool:
+def _is_change(series: Floats, rounding: Floats, span: tuple[int, int, int], degree: int, n_searches: int) -> bool:
     """Return whether series of the same noise without a change rarely gain as much from one."""
     start, point, stop = span
     rows, d = series[start:stop], series.shape[1]
     residuals = subtract_segments(rows, [], _null_degree(degree))
     if _has_clear_step(series, *span):
         return True
-    local = _fit_swings(rows, rounding, [], _null_degree(degree))
-    for number, each in enumerate(swings):
-        if each.season is not None:
-            local[number] = each._replace(season=each.season[start:stop])
-    clusters = any(each.reaction for each in local)
-    simulator = Simulator(residuals, local)
+    swings = _fit_swings(rows, rounding, [], _null_degree(degree))
+    clusters = bool(swings.saved.any())
+    simulator = Simulator(residuals, swings)
     n_series = int(np.clip(_MOST_SIMULATED / rows.size, 39, _SIMULATED))
     noise = simulator.draw(n_series, np.random.default_rng(0))
     simulated = ((rows - residuals)[:, :, None] + noise).reshape(len(rows), -1)
@@ -615,7 +595,7 @@ def _compute_gains(
     with_it = fit_autoregressions(left, rounding, [] if degree == KINKED else places[None])
     gains = without.lengths - with_it.lengths
     if clusters:
-        gains += fit_clusters(with_it.standardised)[0] - fit_clusters(without.standardised)[0]
+        gains += fit_swings(with_it.standardised).saved - fit_swings(without.standardised).saved
     return gains
 
 
