@@ -118,21 +118,18 @@ PIECES: dict[str, Piece] = {
         (segmentation._is_multiplicative,),
         ("exponential growth", "rain"),
     ),
-    "sharp seasons": Piece(
-        {"segmentation.find_season": np.zeros_like},
-        (seasons.find_season, seasons.find_period, seasons.average_phases),
+    "seasons": Piece(
+        {"segmentation.propose_seasons": lambda series: iter(())},
+        (seasons.propose_seasons, seasons._fit_step, segmentation._find_season, segmentation._measure_columns),
         (
+            "two periods of a season",
+            "AR(0.9)",
             "sharp season",
             "months of any shape",
             "step beside a sharp season",
             "step beside months of any shape",
             "season that stops",
         ),
-    ),
-    "smooth seasons": Piece(
-        {"segmentation.propose_seasons": lambda series: iter(())},
-        (seasons.propose_seasons, seasons._fit_step, segmentation._measure_columns),
-        ("two periods of a season", "AR(0.9)"),
     ),
     "seasons that stop": Piece(
         {"segmentation._find_stop": lambda rows, season, *rest: (None, season)},

@@ -9,22 +9,11 @@ from fewratio.core.units import clip_far
 
 _LONGEST_PERIOD = 400
 # Fewest periods and most waves of a smooth season.
-_LEAST_PERIODS, MOST_WAVES = 2, 3
+_LEAST_PERIODS, _MOST_WAVES = 2, 6
 # Frequencies tried per frequency of the Fourier transform.
 _FINER = 8
 # A step beside a season has at least this share of the rows on either side.
 _LEAST_SHARE = 0.05
-
-
-def find_season(series: Floats) -> Floats:
-    """Return the season of each column as one value per phase, with one period for all; zeros if there is none.
-
-    A season is found where the steps between rows repeat, in series of four periods or more.
-    """
-    period = find_period(series)
-    if not period:
-        return np.zeros_like(series)
-    return np.resize(average_phases(series, period), series.shape)
 
 
 def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
@@ -101,9 +90,9 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
     step, points, frequency = np.zeros_like(series), list[int](), 0.0
     for with_step in (False, True):
         if with_step:
-            step, points = _fit_step(series, _make_waves(n, frequency, MOST_WAVES))
-        frequency = find_frequency(series - step)
-        for n_waves in range(1, MOST_WAVES + 1):
+            step, points = _fit_step(series, _make_waves(n, find_frequency(series), 3))
+        for n_waves in range(1, _MOST_WAVES + 1):
+            frequency = find_frequency(series - step, n_waves)
             yield 2 * n_waves, _fit_waves(series - step, frequency, n_waves), points
 
 
@@ -119,15 +108,15 @@ def _make_waves(n: int, frequency: float, n_waves: int) -> Floats:
     return np.column_stack([np.sin(phases), np.cos(phases), np.ones(n), np.linspace(-1, 1, n)])
 
 
-def find_frequency(series: Floats) -> float:
-    """Return the strongest frequency about a line, in periods per row."""
+def find_frequency(series: Floats, n_waves: int = 1) -> float:
+    """Return the frequency about a line, in periods per row, whose waves are strongest together."""
     n = len(series)
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
     level = series - line @ np.linalg.lstsq(line, series)[0]
-    lowest = _FINER * _LEAST_PERIODS
     # Column by column: each transform is many times as large as its column.
-    power = sum(np.abs(np.fft.rfft(column, _FINER * n)[lowest : n + 1]) ** 2 for column in level.T)
-    return float(lowest + np.argmax(power)) / (_FINER * n)
+    power = np.array(sum(np.abs(np.fft.rfft(column, _FINER * n)) ** 2 for column in level.T))
+    lowest = np.arange(_FINER * _LEAST_PERIODS, len(power) // n_waves)
+    return float(lowest[sum(power[wave * lowest] for wave in range(1, n_waves + 1)).argmax()]) / (_FINER * n)
 
 
 def _fit_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:

@@ -24,7 +24,7 @@ from fewratio.changes.noise import (
     fit_autoregressions,
     fit_swings,
 )
-from fewratio.changes.seasons import MOST_WAVES, find_season, propose_seasons, resize_season
+from fewratio.changes.seasons import propose_seasons, resize_season
 from fewratio.changes.segment_costs import (
     MOST_CHANGES,
     POSITIONS,
@@ -51,9 +51,9 @@ KINKED = -1
 _MOST_KINKS = 4
 # Values more than this many deviations from the running median are clipped.
 FAR = 5.0
-# The penalties to try, as multiples; each is tried twice per degree if there may be a season.
+# The penalties to try, as multiples; each is tried twice per degree if there is a season.
 _FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
-_STEPS = 4 * len(_FACTORS) + 2 * MOST_WAVES
+_STEPS = 4 * len(_FACTORS)
 # Fewest rows of a series.
 LEAST_ROWS = 14
 # Twice the logarithm of a Bayes factor below which evidence is weak (Kass and Raftery 1995).
@@ -135,14 +135,15 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     middle, scale, is_used = _find_units(rows)
     # Changed in place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
-    background = find_season(clean)
+    background = np.zeros_like(clean)
     # From the original rows: subtracting a season turns few distinct values into many.
     rounding = rounding_variance(tame(clean)[:, is_used])
     with progress_bar(_STEPS, "segmenting") as report:
-        best, background = _search(clean, background, rounding, is_used, trend, report)
+        best, background[:, is_used] = _find_best(tame(clean)[:, is_used], rounding, trend, report)
         stop, background = _find_stop(clean, background, rounding, is_used, trend)
         if stop is not None:
-            best, background = _search(clean, background, rounding, is_used, trend, report)
+            best, more = _find_best(tame(clean - background)[:, is_used], rounding, trend, report)
+            background[:, is_used] += more
     clean -= background
     tamed = tame(clean)
     used = tamed[:, is_used]
@@ -207,17 +208,6 @@ def _find_tie(series: Floats, rounding: Floats, best: _Proposal) -> int | None:
     (point,) = best.points or _find_splits(series, rounding, 0, series.shape[1]).tolist()
     step, line = (_describe(series, rounding, *each).length for each in (([point], 0), ([], 1)))
     return point if abs(step - line) < _CLOSE else None
-
-
-def _search(
-    rows: Floats, background: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool, report: OnStep
-) -> tuple[_Proposal, Floats]:
-    """Return the best description of a series without its background, and the background with its smooth season."""
-    best, smooth = _find_best(tame(rows - background)[:, is_used], rounding, trend, report)
-    if smooth is not None:
-        background = background.copy()
-        background[:, is_used] += smooth
-    return best, background
 
 
 def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: bool) -> list[int]:
@@ -308,10 +298,10 @@ def _is_multiplicative(column: Floats, trend: bool) -> bool:
         middle, scale, is_used = _find_units(rows)
         if not is_used.all():
             return False
-        clean = _in_units(rows, middle, scale)
-        rounding = rounding_variance(tame(clean))
-        clean -= find_season(clean)
-        length = min(_describe_as(tame(clean), rounding, [], trend)).length
+        clean = tame(_in_units(rows, middle, scale))
+        rounding = rounding_variance(clean)
+        clean -= _find_season(clean, rounding, trend)[0]
+        length = min(_describe_as(clean, rounding, [], trend)).length
         lengths.append(length + 2 * len(rows) * np.log(scale[0]) + jacobian)
     return lengths[1] + _PRICE * np.log(len(column)) < lengths[0]
 
@@ -331,35 +321,35 @@ def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Flo
     return result
 
 
-def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) -> tuple[_Proposal, Floats | None]:
-    """Return the best description of a series, and the smooth season that was subtracted from it, if any."""
+def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) -> tuple[_Proposal, Floats]:
+    """Return the best description of a series, and the season that was subtracted from it."""
     steps = count(1)
-    best = _choose(series, rounding, _propose(series, rounding, trend, lambda: report(next(steps), None)))
-    chosen: tuple[float, float, Floats] | None = None
-    has_steps = [is_staircase(column) for column in series.T]
-    known = dict[tuple[int, ...], tuple[float, Floats]]()
-    for n_parameters, season, points in propose_seasons(series):
-        if tuple(points) not in known:
-            length = min(_describe_as(series, rounding, points, trend)).length
-            known[tuple(points)] = length, _measure_columns(series, rounding, points, trend)
-        length, lengths = known[tuple(points)]
-        price = _PRICE * np.log(len(series))
-        # Not all columns have the season. Waves would blur steps without noise.
-        has_none = lengths - _measure_columns(series - season, rounding, points, trend) <= price * n_parameters
-        season[:, has_none | has_steps] = 0
-        price *= 1 + n_parameters * np.count_nonzero(season.any(0))
-        with_it = min(_describe_as(series - season, rounding, points, trend)).length
-        if with_it + price < min(length, np.inf if chosen is None else chosen[0]):
-            chosen = with_it + price, price, season
-        report(next(steps), None)
-    # The search is slow: repeat it at most once.
-    if chosen is not None:
-        _, price, season = chosen
-        others = _propose(series - season, rounding, trend, lambda: report(next(steps), None))
-        other = _choose(series - season, rounding, others)
+
+    def search(left: Floats) -> _Proposal:
+        return _choose(left, rounding, _propose(left, rounding, trend, lambda: report(next(steps), None)))
+
+    best, (season, price) = search(series), _find_season(series, rounding, trend)
+    # Many changes may explain the rows better than a season.
+    if price:
+        other = search(series - season)
         if other.length + price < best.length:
             return other._replace(length=other.length + price), season
-    return best, None
+    return best, np.zeros_like(series)
+
+
+def _find_season(series: Floats, rounding: Floats, trend: bool) -> tuple[Floats, float]:
+    """Return the season that shortens the description of a series most, and its price; 0 if none does."""
+    most, best, unit = 0.0, (np.zeros_like(series), 0.0), _PRICE * np.log(len(series))
+    # Waves would blur steps without noise.
+    has_steps = [is_staircase(column) for column in series.T]
+    for n_parameters, season, points in propose_seasons(series):
+        without, with_it = (_measure_columns(each, rounding, points, trend) for each in (series, series - season))
+        gains = np.where(has_steps, 0.0, np.maximum(without - with_it - unit * n_parameters, 0.0))
+        if gains.sum() - unit > most:
+            # Not all columns have the season.
+            price = unit * (1 + n_parameters * np.count_nonzero(gains))
+            most, best = float(gains.sum()) - unit, (np.where(gains > 0, season, 0.0), float(price))
+    return best
 
 
 def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) -> _Proposal:
