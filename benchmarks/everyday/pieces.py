@@ -151,14 +151,7 @@ PIECES: dict[str, Piece] = {
         (noise._lengthen_memory,),
         ("white, 20 rows", "AR(0.5), 14 rows", "AR(0.5), 20 rows"),
     ),
-    "single columns": Piece(
-        {"segmentation._find_sparse": lambda *rest: []}, (segmentation._find_sparse, segmentation._is_apart), _NILES
-    ),
-    "steps without noise": Piece(
-        {"segmentation._has_clear_step": lambda *rest: False},
-        (segmentation._has_clear_step,),
-        ("constant that moves", "constant, then noise"),
-    ),
+    "single columns": Piece({"segmentation._find_sparse": lambda *rest: []}, (segmentation._find_sparse,), _NILES),
     "ends of constants": Piece(
         {"segmentation._align_constants": lambda rows, points: points},
         (segmentation._align_constants,),
@@ -187,7 +180,7 @@ PIECES: dict[str, Piece] = {
     ),
     "gaps": Piece(
         {"time_order.fill_gaps": _interpolate},
-        (gaps.fill_gaps, gaps._find_period),
+        (gaps.fill_gaps, seasons.find_period),
         ("gap of 40 rows", "gap of 40 rows in a season"),
     ),
     "time axis": Piece(

@@ -75,7 +75,7 @@ class LongSeries:
         self._season = np.zeros((1, d))
         n_held = max(1, _HELD_VALUES // d)
         first = self._read(0, min(n, _FIRST_ROWS, n_held))
-        self.size, period = -(-n // _BLOCKS), find_period(first)
+        self.size, period = -(-n // _BLOCKS), round(find_period(first))
         if period:
             self._season, self.size = average_phases(first, period), period * -(-self.size // period)
             self._season[:, list(self._marks.values())] = 0

@@ -225,27 +225,12 @@ def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: boo
         alone, floor = series[:, [column]], rounding[[column]]
         best = _choose(alone, floor, _propose(alone, floor, trend, lambda: None))
         for point in _confirm(alone, floor, best, d):
+            length = _describe(alone, floor, [point], 0).length
             near = [other for other in [*points, *found] if abs(point - other) <= _TOGETHER]
-            if not near or (_is_apart(series, column, rounding, point, near)):
+            # A nearby change that explains the column about as well is the same one.
+            if all(_describe(alone, floor, [other], 0).length > length + price for other in near):
                 found.append(point)
     return found
-
-
-def _is_apart(series: Floats, column: int, rounding: Floats, point: int, near: list[int]) -> bool:
-    """Return whether others moved without noise at nearby points, which explain a column clearly worse than a point."""
-    alone, floor = series[:, [column]], rounding[[column]]
-    length = _describe(alone, floor, [point], 0).length
-    return all(
-        _has_clear_step(series, 0, other, len(series)) and _describe(alone, floor, [other], 0).length > length + _CLOSE
-        for other in near
-    )
-
-
-def _has_clear_step(series: Floats, start: int, point: int, stop: int) -> bool:
-    """Return whether a column without noise moves at a point."""
-    rows = series[start:stop]
-    moved = np.abs(series[min(point + 1, stop - 1)] - series[max(point - 2, start)]) > 1e-9 * np.ptp(rows, axis=0)
-    return any(is_staircase(column) for column in rows[:, moved].T)
 
 
 def _find_stop(
@@ -528,8 +513,6 @@ def _is_change(series: Floats, rounding: Floats, span: tuple[int, int, int], deg
     start, point, stop = span
     rows, d = series[start:stop], series.shape[1]
     residuals = subtract_segments(rows, [], _null_degree(degree))
-    if _has_clear_step(series, *span):
-        return True
     swings = _fit_swings(rows, rounding, [], _null_degree(degree))
     clusters = bool(swings.saved.any())
     simulator = Simulator(residuals, swings)
