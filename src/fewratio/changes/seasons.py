@@ -111,9 +111,12 @@ def find_frequency(series: Floats, n_waves: int = 1) -> float:
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
     level = series - line @ np.linalg.lstsq(line, series)[0]
     # Column by column: each transform is many times as large as its column.
-    power = np.array(sum(np.abs(np.fft.rfft(column, _FINER * n)) ** 2 for column in level.T))
+    power = np.zeros(_FINER * n // 2 + 1)
+    for column in level.T:
+        power += np.abs(np.fft.rfft(column, _FINER * n)) ** 2
     lowest = np.arange(_FINER * _LEAST_PERIODS, len(power) // n_waves)
-    return float(lowest[sum(power[wave * lowest] for wave in range(1, n_waves + 1)).argmax()]) / (_FINER * n)
+    together = power[np.outer(lowest, np.arange(1, n_waves + 1))].sum(1)
+    return float(lowest[together.argmax()]) / (_FINER * n)
 
 
 def _fit_step(series: Floats, basis: Floats) -> tuple[Floats, int]:

@@ -285,9 +285,9 @@ def _is_multiplicative(column: Floats, trend: bool) -> bool:
             return False
         clean = tame(_in_units(rows, middle, scale))
         rounding = rounding_variance(clean)
-        clean -= _find_season(clean, rounding, trend)[0]
-        length = min(_describe_as(clean, rounding, [], trend)).length
-        lengths.append(length + 2 * len(rows) * np.log(scale[0]) + jacobian)
+        season, price = _find_season(clean, rounding, trend)
+        length = min(_describe_as(clean - season, rounding, [], trend)).length
+        lengths.append(length + price + 2 * len(rows) * np.log(scale[0]) + jacobian)
     return lengths[1] + _PRICE * np.log(len(column)) < lengths[0]
 
 
