@@ -378,7 +378,7 @@ def _delays(
     median, error = summarise(np.array(kept)) if kept else (np.inf, np.inf)
     return {
         "what": "delay", "method": name, "batch": batch, "level": options.level, **cell,
-        "streams": options.streams, "early": len(delays) - len(kept),
+        "null": options.null, "streams": options.streams, "early": len(delays) - len(kept),
         "median": median if np.isfinite(median) else None,
         "error": error if np.isfinite(error) else None,
         "delays": [delay if np.isfinite(delay) else None for delay in kept],
