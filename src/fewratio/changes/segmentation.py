@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from fewratio.changes.noise import (
     AKAIKE_PRICE,
@@ -519,13 +518,9 @@ def _is_change(series: Floats, rounding: Floats, span: tuple[int, int, int], deg
     n_series = int(np.clip(_MOST_SIMULATED / rows.size, 39, _SIMULATED))
     noise = simulator.draw(n_series, np.random.default_rng(0))
     simulated = ((rows - residuals)[:, :, None] + noise).reshape(len(rows), -1)
-    many, highest = np.repeat(rounding, n_series), np.full(n_series, -np.inf)
-    by_column = zip(simulator.filters, np.moveaxis(noise, 1, 0), strict=True)
-    whitened = np.column_stack([lfilter(weights, [1.0], each, axis=0) for weights, each in by_column])
-    for scanned in (simulated, whitened):
-        places = np.tile(_find_splits(scanned, many, degree, d), d)
-        gains = _compute_gains(simulated, many, places, degree, clusters)
-        highest = np.maximum(highest, gains.reshape(d, n_series).sum(0))
+    many = np.repeat(rounding, n_series)
+    places = np.tile(_find_splits(simulated, many, degree, d), d)
+    highest = _compute_gains(simulated, many, places, degree, clusters).reshape(d, n_series).sum(0)
     observed = _compute_gains(rows, rounding, point - start, degree, clusters).sum()
     # In few rows, each form of the series that is tried may absorb much of the noise.
     chance = _CHANCE / n_searches / (_FORMS if len(series) < SHORT else 1)
