@@ -78,6 +78,7 @@ _CALM: dict[str, Any] = {
 _CHANGING: dict[str, tuple[Any, int]] = {
     "year beside the Nile": (_with_years, 28),
     "share of ones": (_share, 100),
+    "long staircase": (lambda rng: np.repeat([0.0, 1.0, 0.0], [43_456, 40_003, 100_000]), 43_456),
     "constant, then noise": (_constant_then_noise, 100),
     "step beside a sharp season": (lambda rng: _repeat(4.0)(rng) + 3.0 * (np.arange(ROWS) >= 100), 100),
     "step beside months of any shape": (lambda rng: _months(rng, 1.5), 100),
@@ -152,6 +153,11 @@ PIECES: dict[str, Piece] = {
         ("white, 20 rows", "AR(0.5), 14 rows", "AR(0.5), 20 rows"),
     ),
     "single columns": Piece({"segmentation._find_sparse": lambda *rest: []}, (segmentation._find_sparse,), _NILES),
+    "steps without noise": Piece(
+        {"segmentation._has_clear_step": lambda *rest: False},
+        (segmentation._has_clear_step,),
+        ("constant that moves", "long staircase"),
+    ),
     "ends of constants": Piece(
         {"segmentation._align_constants": lambda rows, points: points},
         (segmentation._align_constants,),

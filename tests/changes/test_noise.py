@@ -210,3 +210,26 @@ def test_noise_begins_where_a_constant_ends(seed):
     for rows in (np.r_[constant, 3 + noise], np.r_[3 + noise, constant]):
         (change,) = detect_changes(rows).changes
         assert (change["row"], change["kind"]) == (100, "spread")
+
+
+def test_slow_swings_that_are_no_changes_are_noted_with_the_option_that_marks_them():
+    rows = np.random.default_rng(3).normal(size=N).cumsum()
+    found = detect_changes(pd.DataFrame({"price": rows}))
+    assert found.points.tolist() == []
+    (note,) = [each for each in found.notes if "swings='changes'" in each]
+    assert note.startswith("price: each row is much like the one before")
+    calm = np.random.default_rng(0).normal(size=N)
+    assert not any("swings=" in note for note in detect_changes(calm).notes)
+    pytest.importorskip("ruptures")
+    marked = detect_changes(rows, swings="changes")
+    assert len(marked.points)
+    assert marked.notes == ()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_season_of_twelve_months_may_have_any_shape(seed):
+    rng = np.random.default_rng(seed)
+    rows = np.resize(rng.normal(0, 4, 12), N) + rng.normal(size=N)
+    assert detect_changes(rows).points.tolist() == []
+    (change,) = detect_changes(rows + 2.5 * (TIME >= 100)).changes
+    assert (change["row"], change["kind"]) == (pytest.approx(100, abs=3), "level")

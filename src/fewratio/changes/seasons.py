@@ -10,8 +10,8 @@ from fewratio.core.shapes import Floats
 _LEAST_PERIODS, _MOST_WAVES, _BESIDE_STEP = 2, 6, 3
 # Fewest rows to look for a period in, and how much more similar values must be after a period than after half of it.
 _LEAST_ROWS, _ALIKE = 40, 0.3
-# Fewest rows per wave.
-_FEWEST = 8
+# Fewest rows of a season, such as two years of months; and per wave.
+_LEAST_MONTHS, _FEWEST = 24, 8
 # Frequencies tried per frequency of the Fourier transform.
 _FINER = 8
 # A step beside a season has at least this share of the rows on either side.
@@ -85,7 +85,7 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
         The step, if there is one.
     """
     n, d = series.shape
-    if n < 2 * _FEWEST or not d:
+    if n < _LEAST_MONTHS or not d:
         return
     step, point = _fit_step(series, _make_waves(n, find_frequency(series), _BESIDE_STEP))
     for left, points in ((series, []), (series - step, [point])):

@@ -232,6 +232,12 @@ def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: boo
     return found
 
 
+def _has_clear_step(rows: Floats, place: int) -> bool:
+    """Return whether a column without noise moves at a place."""
+    moved = np.abs(rows[min(place + 1, len(rows) - 1)] - rows[max(place - 2, 0)]) > 1e-9 * np.ptp(rows, axis=0)
+    return any(is_staircase(column) for column in rows[:, moved].T)
+
+
 def _find_stop(
     rows: Floats, season: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool
 ) -> tuple[tuple[int, float] | None, Floats]:
@@ -511,6 +517,9 @@ def _is_change(series: Floats, rounding: Floats, span: tuple[int, int, int], deg
     """Return whether series of the same noise without a change rarely gain as much from one."""
     start, point, stop = span
     rows, d = series[start:stop], series.shape[1]
+    # It looks like an innovation of a random walk.
+    if _has_clear_step(rows, point - start):
+        return True
     residuals = subtract_segments(rows, [], _null_degree(degree))
     swings = _fit_swings(rows, rounding, [], _null_degree(degree))
     clusters = bool(swings.saved.any())
