@@ -9,8 +9,9 @@ python benchmarks/answers.py --only errors --draws 20 > results/benchmarks/error
 python benchmarks/answers.py --jobs 2                         # all tables
 python benchmarks/answers.py --only comparison changes --quick
 python benchmarks/answers.py --only weights > results/benchmarks/weights.jsonl            # four minutes
-python benchmarks/answers.py --only false power-of-kinds swings --draws 150 --jobs 16 --seed 23   # > changes.jsonl
+python benchmarks/answers.py --only false power-of-kinds swings --draws 1000 --jobs 16 --seed 71   # > changes.jsonl
 python benchmarks/answers.py --only pieces --seed 81 --draws 20 > results/benchmarks/pieces.jsonl
+PYTHONPATH=src:benchmarks/bare python benchmarks/answers.py --only false   # numpy, scipy and scikit-learn suffice
 python benchmarks/answers.py --only limit --draws 2000 --jobs 16            # divergence and its limit; needs no torch
 python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """

@@ -78,6 +78,7 @@ _CALM: dict[str, Any] = {
 _CHANGING: dict[str, tuple[Any, int]] = {
     "year beside the Nile": (_with_years, 28),
     "share of ones": (_share, 100),
+    "long staircase": (lambda rng: np.repeat([0.0, 1.0, 0.0], [43_456, 40_003, 100_000]), 43_456),
     "constant, then noise": (_constant_then_noise, 100),
     "step beside a sharp season": (lambda rng: _repeat(4.0)(rng) + 3.0 * (np.arange(ROWS) >= 100), 100),
     "step beside months of any shape": (lambda rng: _months(rng, 1.5), 100),
@@ -96,8 +97,8 @@ class Piece(NamedTuple):
     kinds: tuple[str, ...]
 
 
-def _no_clusters(standardised: Array, least: float = 0.0) -> tuple[Array, Array, Array]:
-    return (np.zeros(standardised.shape[1]),) * 3
+def _no_clusters(standardised: Array, least: float = 0.0) -> noise.Swings:
+    return noise.Swings(*np.zeros((3, standardised.shape[1])))
 
 
 def _interpolate(values: Array, is_gap: NDArray[Any]) -> None:
@@ -118,10 +119,12 @@ PIECES: dict[str, Piece] = {
         (segmentation._is_multiplicative,),
         ("exponential growth", "rain"),
     ),
-    "sharp seasons": Piece(
-        {"segmentation.find_season": np.zeros_like},
-        (seasons.find_season, seasons.find_period, seasons.average_phases),
+    "seasons": Piece(
+        {"segmentation.propose_seasons": lambda series: iter(())},
+        (seasons.propose_seasons, seasons._fit_step, segmentation._find_season, segmentation._measure_columns),
         (
+            "two periods of a season",
+            "AR(0.9)",
             "sharp season",
             "months of any shape",
             "step beside a sharp season",
@@ -129,30 +132,15 @@ PIECES: dict[str, Piece] = {
             "season that stops",
         ),
     ),
-    "smooth seasons": Piece(
-        {"segmentation.propose_seasons": lambda series: iter(())},
-        (seasons.propose_seasons, seasons._fit_step, segmentation._measure_columns),
-        ("two periods of a season", "AR(0.9)"),
-    ),
     "seasons that stop": Piece(
         {"segmentation._find_stop": lambda rows, season, *rest: (None, season)},
         (segmentation._find_stop, seasons.resize_season),
         ("season that stops", "sharp season"),
     ),
-    "seasons of the spread": Piece(
-        {"noise.fit_waves": lambda squares: iter(())},
-        (seasons.fit_waves, noise.Simulator._shuffle),
-        ("season of the spread", "rain, four years with dry summers", "spread doubled"),
-    ),
-    "rows of similar spread": Piece(
-        {"noise._ALIKE": 1},
-        (noise.Simulator._shuffle,),
-        ("season of the spread", "rain, four years with dry summers"),
-    ),
     "clusters of the spread": Piece(
-        {"noise.fit_clusters": _no_clusters, "segmentation.fit_clusters": _no_clusters},
-        (noise.fit_clusters, noise._cluster, noise._swing),
-        ("GARCH", "spread doubled"),
+        {"segmentation.fit_swings": _no_clusters},
+        (noise.fit_swings, noise._cluster, noise._swing),
+        ("GARCH", "season of the spread", "rain, four years with dry summers", "spread doubled"),
     ),
     "simulated noise": Piece(
         {"segmentation._is_change": lambda *rest: True},
@@ -164,13 +152,11 @@ PIECES: dict[str, Piece] = {
         (noise._lengthen_memory,),
         ("white, 20 rows", "AR(0.5), 14 rows", "AR(0.5), 20 rows"),
     ),
-    "single columns": Piece(
-        {"segmentation._find_sparse": lambda *rest: []}, (segmentation._find_sparse, segmentation._is_apart), _NILES
-    ),
+    "single columns": Piece({"segmentation._find_sparse": lambda *rest: []}, (segmentation._find_sparse,), _NILES),
     "steps without noise": Piece(
         {"segmentation._has_clear_step": lambda *rest: False},
         (segmentation._has_clear_step,),
-        ("constant that moves", "constant, then noise"),
+        ("constant that moves", "long staircase"),
     ),
     "ends of constants": Piece(
         {"segmentation._align_constants": lambda rows, points: points},
@@ -200,7 +186,7 @@ PIECES: dict[str, Piece] = {
     ),
     "gaps": Piece(
         {"time_order.fill_gaps": _interpolate},
-        (gaps.fill_gaps, gaps._find_period),
+        (gaps.fill_gaps, seasons.find_period),
         ("gap of 40 rows", "gap of 40 rows in a season"),
     ),
     "time axis": Piece(

@@ -12,8 +12,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from filelock import FileLock
-
 from fewratio.core.container import write_atomically
 from fewratio.errors import DataFileError
 
@@ -114,6 +112,9 @@ class RecordFile:
             os.fsync(file.fileno())
 
     def _lock(self) -> AbstractContextManager[object]:
+        # Not needed to name the circumstances of a record.
+        from filelock import FileLock
+
         return FileLock(self.path.with_name(f".{self.path.name}.lock")).acquire(poll_interval=0.005)
 
     def _records(self) -> dict[str, Record]:

@@ -8,7 +8,7 @@ import pytest
 from scipy.signal import lfilter
 
 from fewratio import detect_changes
-from fewratio.changes.noise import Simulator, Swings, _cluster, fit_autoregressions, fit_swings
+from fewratio.changes.noise import _cluster, fit_autoregressions, fit_swings
 from fewratio.errors import MissingPackageError, ParameterError
 
 N = 200
@@ -57,23 +57,11 @@ def test_growth_is_compared_by_logarithms():
 
 def test_a_spread_that_swings_is_noted():
     rows = garch(np.random.default_rng(1))
-    (found,) = fit_swings(fit_autoregressions(rows[:, None], np.zeros(1), []).standardised)
-    assert found.saved > 0
-    assert found.persistence > 0.8
+    found = fit_swings(fit_autoregressions(rows[:, None], np.zeros(1), []).standardised)
+    assert found.saved[0] > 0
+    assert found.persistence[0] > 0.8
     assert any("calm and wild" in note for note in detect_changes(rows).notes)
-    (calm,) = fit_swings(np.random.default_rng(0).normal(size=(600, 1)))
-    assert calm.saved == 0
-
-
-def test_simulated_rows_are_like_those_of_the_same_part_of_a_season():
-    rng = np.random.default_rng(0)
-    season = np.where(TIME % 40 < 20, 0.5, 2.0)
-    # The two halves of the season also differ in shape.
-    noise = np.where(season < 1, rng.uniform(0.4, 0.6, N), 2 * rng.exponential(size=N)) * rng.choice([-1, 1], N)
-    simulated = Simulator(noise[:, None], [Swings(1.0, season=season)]).draw(20, rng)[:, 0]
-    calm = np.abs(simulated[season < 1])
-    assert np.quantile(calm, [0.02, 0.98]) == pytest.approx([0.4, 0.6], abs=0.15)
-    assert simulated[season > 1].std() == pytest.approx(noise[season > 1].std(), rel=0.1)
+    assert fit_swings(np.random.default_rng(0).normal(size=(600, 1))).saved == 0
 
 
 # Two series without a change in which one was found when swings and changes had equal prices.
@@ -224,12 +212,24 @@ def test_noise_begins_where_a_constant_ends(seed):
         assert (change["row"], change["kind"]) == (100, "spread")
 
 
-def test_a_season_of_the_spread_returns_three_times():
-    def fit_spread(n_periods, seed):
-        waves = 1 + 0.8 * np.sin(2 * np.pi * n_periods * TIME / N)
-        (found,) = fit_swings(waves[:, None] * np.random.default_rng(seed).normal(size=(N, 1)))
-        return found.season
+def test_slow_swings_that_are_no_changes_are_noted_with_the_option_that_marks_them():
+    rows = np.random.default_rng(3).normal(size=N).cumsum()
+    found = detect_changes(pd.DataFrame({"price": rows}))
+    assert found.points.tolist() == []
+    (note,) = [each for each in found.notes if "swings='changes'" in each]
+    assert note.startswith("price: each row is much like the one before")
+    calm = np.random.default_rng(0).normal(size=N)
+    assert not any("swings=" in note for note in detect_changes(calm).notes)
+    pytest.importorskip("ruptures")
+    marked = detect_changes(rows, swings="changes")
+    assert len(marked.points)
+    assert marked.notes == ()
 
-    # Twice wild may be chance.
-    assert all(fit_spread(2, seed) is None for seed in range(300, 310))
-    assert sum(fit_spread(5, seed) is not None for seed in range(300, 310)) >= 8
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_season_of_twelve_months_may_have_any_shape(seed):
+    rng = np.random.default_rng(seed)
+    rows = np.resize(rng.normal(0, 4, 12), N) + rng.normal(size=N)
+    assert detect_changes(rows).points.tolist() == []
+    (change,) = detect_changes(rows + 2.5 * (TIME >= 100)).changes
+    assert (change["row"], change["kind"]) == (pytest.approx(100, abs=3), "level")

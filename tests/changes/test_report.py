@@ -25,7 +25,8 @@ def dated():
 def test_the_answer_says_when_and_what(dated):
     report = dated._report(name="sales.csv")
     assert report.title == "Changes of sales.csv"
-    assert report.answer == "1 change: 2024-03-01 (level of sales)."
+    before, after = (f"{dated.changes[0][f'mean_{side}']:.4g}" for side in ("before", "after"))
+    assert report.answer == f"1 change, 2024-03-01: sales rose from {before} to {after}."
     assert report.facts["Rows"] == "120 rows, 2024-01-01 to 2024-04-29"
 
 
@@ -40,8 +41,8 @@ def test_each_change_has_a_row(dated):
 
 def test_the_advice_on_tests_is_that_of_the_language():
     result = detect_changes(steps()[:, None], random_state=0)
-    assert result._report().facts["Guarantee"] == "Not tested. Pass level=0.01 to test each change."
-    assert "--level 0.01" in result._report(command="fewratio changes x.csv").facts["Guarantee"]
+    assert result._report().facts["Method"].endswith("of false alarms of 0.01, pass level=0.01.")
+    assert "--level 0.01" in result._report(command="fewratio changes x.csv").facts["Method"]
 
 
 @pytest.mark.filterwarnings("ignore:No rows come between")
@@ -113,7 +114,7 @@ def test_the_call_that_makes_it_again_is_told(dated):
 def test_times_within_a_day_are_in_utc():
     frame = pd.DataFrame({"when": pd.date_range("2024-01-01 08:00", periods=60, freq="min"), "v": steps(60)})
     report = detect_changes(frame, time="when")._report()
-    assert report.answer == "1 change: 2024-01-01 08:30 (level of v)."
+    assert report.answer.startswith("1 change, 2024-01-01 08:30: v rose from ")
     assert blocks(report, Chart)[0].data["x"][0] == "2024-01-01T08:00:00Z"
 
 
@@ -122,6 +123,24 @@ def test_moments_are_in_the_zone_of_the_user(freq):
     when = pd.date_range("2024-01-01", periods=60, freq=freq, tz="Asia/Tokyo")
     report = detect_changes(pd.DataFrame({"when": when, "v": steps(60)}))._report()
     day = str(when[30]) if freq == "h" else str(when[30].date())
-    assert report.answer == f"1 change: {day} (level of v)."
+    assert report.answer.startswith(f"1 change, {day}: v rose from ")
     clock = [pd.Timestamp(each).tz_localize(None) for each in blocks(report, Chart)[0].data["x"]]
     assert clock == when.tz_localize(None).tolist()
+
+
+def test_the_clearest_of_several_changes_is_the_answer():
+    rows = np.random.default_rng(2).normal(size=(300, 2))
+    rows[100:, 0] += 3
+    rows[200:, 1] *= 9
+    found = detect_changes(rows)
+    first, second = found.changes
+    clearest = max(first, second, key=lambda change: change["score"])
+    assert found._report().answer.startswith(f"2 changes. The clearest, row {clearest['row']}: column 1 varies more")
+
+
+def test_years_have_no_commas_and_the_only_column_is_tall():
+    found = detect_changes(pd.DataFrame({"year": 1900 + np.arange(120), "flow": steps()}), time="year")
+    (chart,) = blocks(found._report(), Chart)
+    assert chart.spec["encoding"]["x"]["axis"]["format"] == ".12~g"
+    assert chart.spec["encoding"]["x"]["title"] is None
+    assert chart.spec["height"] > 200

@@ -24,7 +24,7 @@ ANSWERS = {
     "weights": "Effective sample size",
     "ratio": "are more typical of a.csv",
     "outliers": "3 of 12 rows are outliers",
-    "changes": "1 change: 2024-01-31 (level of z)",
+    "changes": "1 change, 2024-01-31: z rose from",
     "compare-all": "most different are",
     "compare-all --new": "Nothing shows that west (new) is unlike the 3 other datasets",
 }

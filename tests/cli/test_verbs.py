@@ -170,7 +170,7 @@ def test_changes_are_those_of_time(filled, tmp_path):
     (tmp_path / "late.csv").write_text("\n".join(["when,x,y", *rows[::-1]]))
     done = run(["changes", "late.csv", "--time", "when", "-o", "rows.csv", "--plot", "series.png"], tmp_path)
     assert "1 change in 60 rows of late.csv (segmentation)" in done.stdout
-    assert "row 30 (2024-01-31 12:00:00+00:00): " in done.stdout
+    assert "2024-01-31 12:00:00+00:00 (row 30): " in done.stdout
     written = (tmp_path / "rows.csv").read_text().splitlines()
     assert written[31].startswith("2024-01-31 12:00:00")
     assert written[31].endswith(",1")

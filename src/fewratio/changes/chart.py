@@ -21,7 +21,7 @@ _Y: dict[str, Any] = {
 
 
 def series_chart(
-    data: Data, changes: Sequence[Any], are_own: Sequence[bool], title: str, description: str, *, is_time: bool
+    data: Data, changes: Sequence[Any], are_own: Sequence[bool], title: str, description: str, axis: str, height: int
 ) -> Chart:
     """Draw a column of a series, the level of each segment, and the changes.
 
@@ -37,8 +37,9 @@ def series_chart(
         What the column is called.
     description : str
         What is to be seen.
-    is_time : bool
-        Whether x holds dates as ISO texts, else numbers.
+    axis : str
+        What x holds: "dates" as ISO texts, "times" that are numbers, or "rows".
+    height : int
     """
     levels = {"y": number("level", **_Y), "detail": name("segment")}
     # A line that jumps between 0 and 1 would fill the chart.
@@ -50,11 +51,11 @@ def series_chart(
     ]
     if "low" in data:
         lines.insert(0, layer("area", {"y": number("low", **_Y), "y2": {"field": "high"}}, color=FIRST, opacity=0.25))
-    return Chart(_spec(150, title, lines, changes, are_own, data["x"], is_time), data, description)
+    return Chart(_spec(height, title, lines, changes, are_own, data["x"], axis), data, description)
 
 
 def change_scores(
-    data: Data, changes: Sequence[Any], threshold: float | None, ends: Sequence[Any], description: str, *, is_time: bool
+    data: Data, changes: Sequence[Any], threshold: float | None, ends: Sequence[Any], description: str, axis: str
 ) -> Chart:
     """Draw the scores of a test and its threshold, or those of the changes of a segmentation.
 
@@ -70,8 +71,8 @@ def change_scores(
         The first and the last x of the series.
     description : str
         What is to be seen.
-    is_time : bool
-        Whether x holds dates as ISO texts, else numbers.
+    axis : str
+        As in `series_chart`.
     """
     y = {"y": number("y", **_Y | {"scale": {"zero": True}})}
     if threshold is None:
@@ -86,7 +87,7 @@ def change_scores(
             layer("rule", place, [{}], strokeDash=[2, 2]),
             layer("text", place, [{}], align="left", x=4, dy=-7, text="threshold"),
         ]
-    return Chart(_spec(130, "score", lines, changes, [True] * len(changes), ends, is_time), data, description)
+    return Chart(_spec(130, "score", lines, changes, [True] * len(changes), ends, axis), data, description)
 
 
 def _spec(
@@ -96,17 +97,20 @@ def _spec(
     changes: Sequence[Any],
     are_own: Sequence[bool],
     ends: Sequence[Any],
-    is_time: bool,
+    axis: str,
 ) -> dict[str, Any]:
     """Return a specification of lines over a common x axis, with the changes as dashed rules."""
     scale: dict[str, Any] = {"domain": [ends[0], ends[-1]], "nice": False}
     x = number("x", "row", scale=scale)
-    if is_time:
+    if axis == "times":
+        # Years have no commas.
+        x = number("x", scale=scale, axis={"format": ".12~g"})
+    elif axis == "dates":
         # Dates are in UTC, whatever the zone of the reader.
-        axis = {"labelExpr": _DATES, "labelOverlap": True, "labelSeparation": 8}
+        look: dict[str, Any] = {"labelExpr": _DATES, "labelOverlap": True, "labelSeparation": 8}
         # A label for each 90 pixels: on a phone they would touch each other.
-        axis["tickCount"] = {"expr": "max(2, min(8, floor(width / 90)))"}
-        x = {"field": "x", "type": "temporal", "title": None, "scale": {**scale, "type": "utc"}, "axis": axis}
+        look["tickCount"] = {"expr": "max(2, min(8, floor(width / 90)))"}
+        x = {"field": "x", "type": "temporal", "title": None, "scale": {**scale, "type": "utc"}, "axis": look}
     of_own: dict[str, Any] = {"color": {"condition": {"test": "datum.own", "value": OUTLIER}, "value": CURRENT}}
     of_own["opacity"] = {"condition": {"test": "datum.own", "value": 1}, "value": 0.35}
     moments = [{"x": change, "own": own} for change, own in zip(changes, are_own, strict=True)]

@@ -102,9 +102,18 @@ def _list_rows(results: "dict[str, ChangeResult]", by: str | None) -> dict[str, 
 
 
 def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
-    from fewratio.core.wording import quote_list, write_apart, write_count
+    from fewratio.changes.kinds import describe_change
+    from fewratio.core.wording import quote_list, write_alike, write_count
 
     yield f"{write_count(len(result.points), 'change')} in {len(result.scores):,} rows of {name} ({result.method})"
+    for change in result.changes:
+        moment = f"row {change['row']}" if change["name"] is None else f"{change['name']} (row {change['row']})"
+        more = ""
+        for what, said in (("mean", ("level", "share")), ("deviation", ("spread", "share"))):
+            before, after = write_alike((change[f"{what}_before"], change[f"{what}_after"]))
+            more += f"; {what} {before} -> {after}" * (change["kind"] not in said)
+        p_value = "" if change["p_value"] is None else f"; p = {change['p_value']:.3g}"
+        yield f"  {moment}: {describe_change(change)}{more}; score {change['score']:.3g}{p_value}"
     if result.times is not None and result.row_names is not None:
         yield f"time     {result.row_names[0]} to {result.row_names[-1]}"
     if result.encoding is not None and result.encoding.is_named:
@@ -112,19 +121,9 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         if filled := [column.name for column in result.encoding.used if column.marks_missing]:
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
-        shares = "; shares of the rows up to the next change" * any(kind == "share" for _, kind in result.kinds)
-        yield f"changes  means of up to {result.n_near} rows before -> after; deviations about level and season{shares}"
-    for change in result.changes:
-        moment = "" if change["name"] is None else f" ({change['name']})"
-        p_value = "" if change["p_value"] is None else f", p = {change['p_value']:.3g}"
-        before, after = write_apart(change["mean_before"], change["mean_after"])
-        deviations = f" (deviation {change['deviation_before']:.3g} -> {change['deviation_after']:.3g})"
-        # The numbers are means, whatever changed.
-        means = " " if change["kind"] in ("level", "share") else ", mean "
-        yield (
-            f"  row {change['row']}{moment}: {change['kind']} of {change['column']}{means}{before} -> {after}"
-            f"{deviations * (change['kind'] != 'share')}, score {change['score']:.3g}{p_value}"
-        )
+        shares = "; shares are of all rows up to the next change" * any(kind == "share" for _, kind in result.kinds)
+        yield f"numbers  are means of up to {result.n_near} rows on either side; deviations are about the level{shares}"
+        yield f"sure     {result.certainty}{' Test with --level 0.01.' * (not result.is_test)}"
     yield from (f"note     {note}" for note in result.notes)
 
 

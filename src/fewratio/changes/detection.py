@@ -180,6 +180,15 @@ class ChangeResult(Reported):
         how = "segmentation" if self.threshold is None else f"test, threshold {self.threshold:.3g}"
         return how if self.window is None else f"{how}, windows of {self.window} rows"
 
+    @property
+    def certainty(self) -> str:
+        """What is known about false changes, in words."""
+        if self.is_test:
+            return f"The score of a change exceeds {self.threshold:.3g}."
+        if self.settings.get("swings") == "changes":
+            return "No promise: slow noise has such changes too."
+        return "Each change explains more than in 95 of 100 simulated series without it; no chance is promised."
+
     def __repr__(self) -> str:
         return f"ChangeResult: {', '.join(map(str, self.points)) or 'none'} ({self.method})"
 
@@ -394,7 +403,10 @@ def detect_changes(
         times=opened.times,
         order=opened.order,
         levels=levels if blocks is None else blocks.list_background(found.background[:, : levels.shape[1]]),
-        notes=(*_write_gaps(opened, changes), *write_notes(found, opened.feature_names, is_test)),
+        notes=(
+            *_write_gaps(opened, changes),
+            *(write_notes(found, opened.feature_names, is_test) if swings == "noise" else ()),
+        ),
         gaps=opened.gaps,
         settings=settings,
     )

@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewratio.changes.seasons import find_frequency
+from fewratio.changes.seasons import find_period
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import Encoding
 
 # Longer gaps are not bridged by a line, which would look like a stretch without noise.
 _SHORT = 5
-# Fewest rows to look for a season in, and how much more similar values must be after a period than after half of it.
-_LEAST_ROWS, _ALIKE = 40, 0.3
 
 
 def find_marks(encoding: Encoding | None) -> dict[int, int]:
@@ -63,7 +61,7 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
     filled = there[np.minimum(turn, 2 * n - 1 - turn)]
     is_long = np.bincount(number)[number] > _SHORT
     if is_long.any():
-        period = _find_period(values, is_gap)
+        period = find_period(np.where(is_gap, values[there].mean(), values)[:, None])
         if period:
             # The nearest row of the same phase.
             for step in (-period, period):
@@ -75,17 +73,3 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
     # Two values have none between them.
     is_copied = is_long | (len(np.unique(values[there])) == 2)
     values[gaps] = np.where(is_copied, values[filled], np.interp(gaps, there, values[there]))
-
-
-def _find_period(values: Floats, is_gap: NDArray[Any]) -> float:
-    """Return the period of a season, in rows: values are similar after a period, but not after half of it."""
-    level = np.where(is_gap, 0.0, values - values[~is_gap].mean())
-    if len(values) < _LEAST_ROWS or not level.any():
-        return 0.0
-    period = 1 / find_frequency(level[:, None])
-
-    def compare_at(lag: int) -> float:
-        return float(level[lag:] @ level[:-lag]) / float(level @ level)
-
-    whole, half = compare_at(round(period)), compare_at(round(period / 2))
-    return period if period <= len(values) / 4 and whole > _ALIKE and whole - half > _ALIKE else 0.0

@@ -1,12 +1,17 @@
-"""What changed at a moment: which column, and its level, spread, slope, season or share."""
+"""What changed at a moment: which column, and its level, spread, slope, season or share; and how to say it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from fewratio.changes.segment_costs import is_share, measure_row, rounding_variance
 from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments, tame
 from fewratio.core.shapes import Floats
+from fewratio.core.wording import write_apart, write_list, write_share
+
+# The share of the variance of a column that the row before explains, from which on its swings are slow.
+_SLOW = 0.5
 
 
 def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tuple[int, str]]:
@@ -48,19 +53,52 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tu
     return named
 
 
+def describe_change(change: dict[str, Any]) -> str:
+    """Say what happened at a change, but not when.
+
+    Examples
+    --------
+    >>> describe_change({"column": "flow", "kind": "level", "mean_before": 1096.25, "mean_after": 844.7})
+    'flow fell from 1096 to 844.7'
+    """
+    name, kind = column_title(change["column"]), change["kind"]
+    means = change["mean_before"], change["mean_after"]
+    if kind == "level":
+        return f"{name} {'rose' if means[1] > means[0] else 'fell'} from {' to '.join(write_apart(*means))}"
+    if kind == "share":
+        more = "more" if means[1] > means[0] else "less"
+        return f"{name} became {more} frequent, from {' to '.join(map(write_share, means))} of the rows"
+    if kind == "spread":
+        spreads = change["deviation_before"], change["deviation_after"]
+        more = "more" if spreads[1] > spreads[0] else "less"
+        return f"{name} varies {more}, with a deviation from {' to '.join(write_apart(*spreads))}"
+    if kind == "season":
+        return f"the season of {name} stopped, began or changed its size"
+    return f"the {'trend' if kind == 'slope' else 'distribution'} of {name} changed"
+
+
+def column_title(name: str) -> str:
+    """Return the title of a column; the columns of an array are numbered."""
+    return f"column {name}" if name.isdecimal() else name
+
+
 def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> list[str]:
     """Say what was guessed about the columns, and what the answer does not cover."""
     limit = " The level of the test is approximate." if is_test else ""
-    by_text: dict[str, list[str]] = {}
-    for name, is_log, swings in zip(names, found.is_log, found.swings, strict=False):
-        said = {
-            "logarithms are compared, as rows differ by factors rather than by steps.": is_log,
-            f"calm and wild stretches alternate by themselves; these are not changes.{limit}": swings.reaction,
-            "the spread rises and falls regularly, which is not a change.": swings.season is not None,
-        }
-        for text in said:
-            by_text.setdefault(text, []).extend([name] * bool(said[text]))
-    notes = [f"{', '.join(named)}: {text}" for text, named in by_text.items() if named]
+    left = found.residuals - found.residuals.mean(0)
+    explained = (left[1:] * left[:-1]).sum(0) / np.maximum((left**2).sum(0), 1e-300)
+    is_slow = (explained > np.sqrt(_SLOW)) & (not found.points and not is_test)
+    by_text = {
+        "logarithms are compared, as rows differ by factors rather than by steps.": found.is_log,
+        f"calm and wild stretches alternate by themselves; these are not changes.{limit}": found.swings.saved > 0,
+        "each row is much like the one before, so rises and falls that build up slowly count as noise, however large. "
+        "To see them as changes, pass swings='changes' (in a shell --swings changes).": is_slow,
+    }
+    notes = [
+        f"{write_list(name for name, is_so in zip(names, each, strict=False) if is_so)}: {text}"
+        for text, each in by_text.items()
+        if each[: len(names)].any()
+    ]
     if found.tie is not None:
         notes.append(
             f"A step at row {found.tie} and a line explain the rows about equally well. If you know that there is no "

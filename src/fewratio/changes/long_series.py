@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from fewratio.changes.gaps import fill_gaps, find_marks
 from fewratio.changes.seasons import average_phases, find_period
 from fewratio.changes.segment_costs import Cost, estimate_noise, refine_points, rounding_variance
-from fewratio.changes.segmentation import change_penalty, subtract_segments
 from fewratio.changes.significance import FoundChanges
 from fewratio.core.blocks import row_blocks
 from fewratio.core.kernels import check_squares
-from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.shapes import Floats
 from fewratio.data.encoding import Encoding
 from fewratio.progress import progress_bar
 
@@ -24,9 +23,7 @@ _FIRST_ROWS, _HELD_VALUES = 100_000, 2**21
 # Deviations below this share of the median count as that share: a block whose few rows are equal is no outlier.
 _LEAST_DEVIATION = 0.3
 # The most blocks a change may move when it is located, and the blocks on either side whose rows are used for that.
-_REACH, _BESIDE = 2, 30
-# Changes at most this many blocks apart may be one: a block that contains a change is like neither side.
-_TOGETHER = 5
+_REACH, _BESIDE = 3, 30
 
 
 class RowsOnDemand:
@@ -75,7 +72,7 @@ class LongSeries:
         self._season = np.zeros((1, d))
         n_held = max(1, _HELD_VALUES // d)
         first = self._read(0, min(n, _FIRST_ROWS, n_held))
-        self.size, period = -(-n // _BLOCKS), find_period(first)
+        self.size, period = -(-n // _BLOCKS), round(find_period(first))
         if period:
             self._season, self.size = average_phases(first, period), period * -(-self.size // period)
             self._season[:, list(self._marks.values())] = 0
@@ -153,50 +150,33 @@ class LongSeries:
         background : ndarray of shape (n_blocks, d)
             What is not a change in the means, such as a season longer than a block.
         """
-        groups = np.split(np.arange(len(found.points)), np.flatnonzero(np.diff(found.points) > _TOGETHER) + 1)
         ends = [0, *found.points.tolist(), len(self.means)]
-        rows: list[int] = []
-        kept: list[int] = []
-        for group in groups if len(found.points) else []:
-            placed = self._locate(found.points[group], ends[group[0]], ends[group[-1] + 2], background)
-            rows += placed
-            kept += sorted(group[np.argsort(-found.scores[found.points[group]])][: len(placed)].tolist())
+        kept: dict[int, int] = {}
+        # The highest scores first.
+        for number in np.argsort(-found.scores[found.points]).tolist():
+            before, point, after = ends[number : number + 3]
+            row = self._locate(before, point, after, background)
+            # A block that contains a change is like neither side: its beginning and its end are the same change.
+            if all(abs(row - other) >= self.size for other in kept.values()):
+                kept[number] = row
+        numbers = sorted(kept)
+        rows = np.array([kept[number] for number in numbers], dtype=np.intp)
         scores = np.full(len(self._numbers), np.nan)
         scores[np.arange(len(self.means)) * self.size] = found.scores
         scores[found.points * self.size] = np.nan
-        scores[rows] = found.scores[found.points[kept]]
-        p_values = None if found.p_values is None else found.p_values[kept]
-        kinds = tuple(found.kinds[number] for number in kept)
-        return found._replace(points=np.array(rows, dtype=np.intp), scores=scores, p_values=p_values, kinds=kinds)
+        scores[rows] = found.scores[found.points[numbers]]
+        p_values = None if found.p_values is None else found.p_values[numbers]
+        kinds = tuple(found.kinds[number] for number in numbers)
+        return found._replace(points=rows, scores=scores, p_values=p_values, kinds=kinds)
 
-    def _locate(self, points: Numbers, before: int, after: int, background: Floats) -> list[int]:
-        """Return the first rows after changes that are near each other; `before` and `after` are the changes around."""
-        first, last = max(before, int(points[0]) - _BESIDE), min(after, int(points[-1]) + _BESIDE)
-        start, reach = first * self.size, _REACH * self.size
-        stop = last * self.size
+    def _locate(self, before: int, point: int, after: int, background: Floats) -> int:
+        """Return the first row after a change; `before` and `after` are the changes around it."""
+        start, stop = max(before, point - _BESIDE) * self.size, min(after, point + _BESIDE) * self.size
         rows = self._read(start, stop) - self._read_season(start, stop) - self._spread(background, start, stop)
-        spread = rows.std(0)
-        rows = (rows[:, spread > 0] - rows[:, spread > 0].mean(0)) / spread[spread > 0]
-        if not rows.shape[1]:
-            return (points * self.size).tolist()
+        rows = rows[:, rows.std(0) > 0]
+        rows = (rows - rows.mean(0)) / rows.std(0)
         cost = Cost(rows, estimate_noise(rows), 0, rounding_variance(rows))
-
-        def total(places: list[int]) -> float:
-            edges = np.array([0, *places, len(rows)])
-            return float(cost(edges[:-1], edges[1:]).sum())
-
-        best = refine_points(cost, (points * self.size - start).tolist(), reach)
-        while len(best) > 1:
-            others = [best[:number] + best[number + 1 :] for number in range(len(best))]
-            fewer = min((refine_points(cost, each, best[-1] - best[0] + reach) for each in others), key=total)
-            # Sums of dependent rows vary more.
-            residuals = subtract_segments(rows, best, 0)
-            dependence = (residuals[1:] * residuals[:-1]).sum() / max((residuals**2).sum(), 1e-300)
-            inflation = (1 + np.clip(dependence, 0, 0.99)) / (1 - np.clip(dependence, 0, 0.99))
-            if total(fewer) - total(best) > inflation * change_penalty(len(self._numbers), 0, np.ones(rows.shape[1])):
-                break
-            best = fewer
-        return [start + place for place in best]
+        return start + refine_points(cost, [point * self.size - start], _REACH * self.size)[0]
 
 
 def _describe_blocks(rows: Floats, size: int, marks: dict[int, int]) -> tuple[Floats, Floats]:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.signal import lfilter
 
-from fewratio.changes.seasons import fit_waves
 from fewratio.changes.segment_costs import PRIOR_ROWS, measure_row
 from fewratio.core.shapes import Floats, Numbers
 
@@ -24,9 +23,6 @@ CONTRADICTION = 3.84, 5.99
 AKAIKE_PRICE = 4.0
 # Fewer rows, or rows half of which hardly move, have no spread that swings.
 _LEAST_SWINGING, _MOVES = 50, 0.01
-_LEAST_SPREAD = 0.05
-# Parts of a season in which rows count as alike: the shape of rain in dry months is not that of wet ones.
-_ALIKE = 10
 # Fewer rows hide how they depend on each other.
 SHORT = 50
 
@@ -57,22 +53,19 @@ class Autoregressions(NamedTuple):
 
 
 class Swings(NamedTuple):
-    """How the spread of a column swings, without a change.
+    """How the spread of each column swings, without a change.
 
     Attributes
     ----------
-    saved : float
+    saved : ndarray of shape (d,)
         How much it raises twice the log likelihood, less the price of its parameters; 0 for a constant spread.
-    reaction, persistence : float
+    reaction, persistence : ndarray of shape (d,)
         The share of a square that is added to the next variance, and the share of that which remains in each later row.
-    season : ndarray of shape (n,) or None
-        The spread in each row, if it has a season.
     """
 
-    saved: float = 0.0
-    reaction: float = 0.0
-    persistence: float = 0.0
-    season: Floats | None = None
+    saved: Floats
+    reaction: Floats
+    persistence: Floats
 
 
 def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[int] | Numbers) -> Autoregressions:
@@ -125,57 +118,31 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
     )
 
 
-def fit_swings(standardised: Floats, least: float = CONTRADICTION[1]) -> list[Swings]:
-    """Fit how the spread of each column of innovations swings, if that improves the penalised likelihood.
+def fit_swings(standardised: Floats, least: float = CONTRADICTION[1]) -> Swings:
+    """Fit how the spread of each column reacts to earlier rows, as in a GARCH process (Bollerslev 1986).
 
-    It may react to the rows before (a GARCH process of Bollerslev 1986, whose mean variance is 1), or have a season.
-    A parameter costs as much as one of an autoregression.
+    Among the candidates that the rows do not contradict, the most persistent is returned: its swings are the slowest.
 
     Parameters
     ----------
     standardised : ndarray of shape (n, d)
         Innovations of mean square 1.
+    least : float
+        What swings must gain.
     """
-    price, found = np.log(len(standardised)), []
-    for squares, saved, reaction, persistence in zip(
-        (standardised**2).T, *fit_clusters(standardised, least), strict=True
-    ):
-        tried = [Swings(), Swings(saved, reaction, persistence)]
-        if len(squares) >= _LEAST_SWINGING and np.median(squares) > _MOVES:
-            for n_parameters, fitted in fit_waves(np.sqrt(squares)[:, None]):
-                spread = np.maximum(fitted[:, 0], _LEAST_SPREAD * fitted.mean())
-                variances = spread**2 * (squares / spread**2).mean() / squares.mean()
-                gains = _gain_rows(squares / squares.mean(), variances)
-                # What returns shows in more than one row.
-                gain = gains.sum() - gains.max() - n_parameters * price
-                tried.append(Swings(float(gain), season=np.sqrt(variances)))
-        found.append(max(tried, key=lambda each: each.saved))
-    return found
-
-
-def fit_clusters(standardised: Floats, least: float = CONTRADICTION[1]) -> tuple[Floats, Floats, Floats]:
-    """Return what a spread that reacts to earlier rows saves in each column, its reaction and its persistence.
-
-    Among the candidates that the rows do not contradict, the most persistent is returned: its swings are the slowest.
-    """
-    squares, d = standardised**2, standardised.shape[1]
+    squares, nothing = standardised**2, np.zeros(standardised.shape[1])
     moves = np.median(squares, axis=0) > _MOVES
     if len(squares) < _LEAST_SWINGING or not moves.any():
-        return np.zeros(d), np.zeros(d), np.zeros(d)
+        return Swings(nothing, nothing, nothing)
     squares /= np.maximum(squares.mean(0), 1e-300)
     gains = np.array([_gain(squares, _cluster(squares, *each)) for each in _CLUSTERS])
-    saved = np.where(moves, gains.max(0) - least, 0.0)
+    saved = np.where(moves, np.maximum(gains.max(0) - least, 0.0), 0.0)
     longest = (gains >= gains.max(0) - CONTRADICTION[0]).argmax(0)
-    chosen = np.where(saved > 0, np.array(_CLUSTERS)[longest].T, 0.0)
-    return np.maximum(saved, 0.0), chosen[0], chosen[1]
+    return Swings(saved, *np.where(saved > 0, np.array(_CLUSTERS)[longest].T, 0.0))
 
 
 def _gain(squares: Floats, variances: Floats) -> Any:
-    return _gain_rows(squares, variances).sum(0)
-
-
-def _gain_rows(squares: Floats, variances: Floats) -> Floats:
-    return squares - np.log(variances) - squares / variances
+    return (squares - np.log(variances) - squares / variances).sum(0)
 
 
 def _cluster(squares: Floats, reaction: float, persistence: float) -> Floats:
@@ -194,53 +161,36 @@ class Simulator:
     ----------
     residuals : ndarray of shape (n, d)
         The series without levels, trends and seasons.
-    swings : list of Swings
-        One per column, for these rows.
+    swings : Swings
     """
 
-    def __init__(self, residuals: Floats, swings: Sequence[Swings]) -> None:
+    def __init__(self, residuals: Floats, swings: Swings) -> None:
         self.n_rows, self.scale = len(residuals), np.where(residuals.std(0) > 0, residuals.std(0), 1.0)
         fits = fit_autoregressions(residuals / self.scale, np.zeros(residuals.shape[1]), [])
         coefficients, innovations = fits.coefficients, fits.innovations
         if self.n_rows < SHORT and len(coefficients):
             coefficients, innovations = _lengthen_memory(residuals / self.scale, coefficients)
         innovations = innovations - innovations.mean(0)
-        self.swings = list(swings)
-        self.is_exchangeable = not coefficients.any() and not any(each.saved for each in swings)
+        self.swings = swings
+        self.is_exchangeable = not coefficients.any() and not swings.saved.any()
         self.filters = [np.concatenate([[1.0], -_stabilise(column)]) for column in coefficients.T]
-        for column, each in zip(innovations.T, swings, strict=True):
-            if each.reaction:
+        for column, _, reaction, persistence in zip(innovations.T, *swings, strict=True):
+            if reaction:
                 usual = (column**2).mean() or 1.0
-                column /= np.sqrt(_cluster(column**2 / usual, each.reaction, each.persistence))
-            elif each.season is not None:
-                column /= each.season[-len(column) :]
+                column /= np.sqrt(_cluster(column**2 / usual, reaction, persistence))
         self.innovations = innovations
-
-    def _shuffle(self, n_innovations: int, total: int, rng: np.random.Generator) -> Numbers:
-        """Return which innovation each row gets: where the spread has a season, one of a row with a similar spread.
-
-        All columns of a row are drawn together, so the first column with such a season decides.
-        """
-        drawn = np.resize(rng.permutation(n_innovations), total)
-        season = next((each.season for each in self.swings if each.season is not None), None)
-        if season is not None:
-            drawn[-n_innovations:] = np.arange(n_innovations)
-            for alike in np.array_split(np.argsort(season[-n_innovations:], kind="stable"), _ALIKE):
-                drawn[total - n_innovations + alike] = rng.permutation(alike)
-        return drawn
 
     def draw(self, n_series: int, rng: np.random.Generator) -> Floats:
         """Return noise of shape (n, d, n_series)."""
         n, (n_innovations, d) = self.n_rows, self.innovations.shape
         total = n + _BURN_IN
-        drawn = np.column_stack([self._shuffle(n_innovations, total, rng) for _ in range(n_series)])
+        # All columns of a row are drawn together.
+        drawn = np.column_stack([np.resize(rng.permutation(n_innovations), total) for _ in range(n_series)])
         result = np.empty((n, d, n_series))
         for column in range(d):
-            noise, each = self.innovations[drawn, column], self.swings[column]
-            if each.reaction:
-                noise = _swing(noise, each.reaction, each.persistence)
-            elif each.season is not None:
-                noise[_BURN_IN:] *= each.season[:, None]
+            noise, reaction = self.innovations[drawn, column], self.swings.reaction[column]
+            if reaction:
+                noise = _swing(noise, reaction, self.swings.persistence[column])
             result[:, column] = lfilter([1.0], self.filters[column], noise, axis=0)[_BURN_IN:]
         return result * self.scale[:, None]
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.changes.chart import change_scores, series_chart
+from fewratio.changes.kinds import column_title, describe_change
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import shorten, write_alike, write_apart, write_count, write_number
@@ -13,11 +14,13 @@ from fewratio.report import page
 from fewratio.report.distributions import round_values
 
 _HOW_TO_READ = (
-    "Thin lines, or ticks for shares: the values; thick: the level of each segment, with season and trend; dashed: "
-    "changes, in colour in the column that changed most."
+    "The thin line shows the values, the thick one the level of each segment with its season and trend. Dashed lines "
+    "are changes, in colour in the column that changed most. Columns of zeros and ones have ticks, and their share."
 )
 # Columns in a report, and in a picture.
-_NAMED, _MOST_COLUMNS, _MOST_DRAWN = 3, 8, 4
+_MOST_COLUMNS, _MOST_DRAWN = 8, 4
+# The height of the only chart of a column, and of one of several.
+_ALONE, _BESIDE = 240, 150
 # The most rows to draw one by one, and the stretches whose lowest, mean and highest value are drawn instead.
 _MOST_ROWS, _STRETCHES = 1500, 700
 # A line through fewer scores shows nothing that the table does not.
@@ -44,30 +47,22 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     if result.times is not None:
         rows += f", {' to '.join(_write_when(result, np.array([0, len(result.scores) - 1])))}"
     facts = {"Rows": rows, "Method": result.method}
-    if result.is_test:
-        facts["Threshold"] = f"{write_number(result.threshold, 3)}: what the score of a change must exceed"
-    else:
-        facts["Guarantee"] = (
-            f"Not tested. Pass {'level=0.01' if command is None else '--level 0.01'} to test each change."
-        )
+    if not result.is_test:
+        option = "level=0.01" if command is None else "--level 0.01"
+        facts["Method"] += f". Not tested: for a test with a chance of false alarms of 0.01, pass {option}."
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
-    if result.notes:
-        facts["Notes"] = " ".join(result.notes)
     when = _write_when(result, result.points)
-    named = [
-        f"{text} ({change['kind']} of {column_title(change['column'])})"
-        for text, change in zip(when, changes, strict=True)
-    ]
-    where = "" if result.times is not None else "row "
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     answer = "No change was found."
-    if named:
-        answer = f"{write_count(len(named), 'change')}: {where}{', '.join(named[:_NAMED])}{more}."
+    if changes:
+        clearest = max(range(len(changes)), key=lambda number: changes[number]["score"])
+        which = "change" if len(changes) == 1 else "changes. The clearest"
+        moment = when[clearest] if result.times is not None else f"row {when[clearest]}"
+        answer = f"{len(changes)} {which}, {moment}: {describe_change(changes[clearest])}."
     call = page.describe_making(result.settings, command, "detect_changes", ("series",))
     sections = [
         page.Section("The series", _series(result)),
-        page.Section("What changed", [_table(result, changes, when)]),
+        page.Section("What changed", [_table(result, changes, when), *map(page.Text, result.notes)]),
         page.Section("How this was made", call),
     ]
     return page.Report(f"Changes of {name}", answer, facts, sections)
@@ -91,7 +86,7 @@ def report_each(results: Any, name: str, command: str | None) -> page.Report:
         facts["Level"] = "Holds for each series separately, not for all together."
     sections: list[page.Section] = []
     for series, part in parts.items():
-        about = f"{part.answer} {part.facts['Rows']}. {part.facts.get('Notes', '')}".strip()
+        about = f"{part.answer} {part.facts['Rows']}."
         blocks = [block for section in part.sections[:-1] for block in section.blocks]
         if sections:
             # How to read the charts is said once.
@@ -139,11 +134,6 @@ def _write_when(result: Any, rows: NDArray[Any]) -> list[str]:
     return write_moments(_read_clock(result, rows))
 
 
-def column_title(name: str) -> str:
-    """Return the title of a column; the columns of an array are numbered."""
-    return f"column {name}" if name.isdecimal() else name
-
-
 def write_moments(moments: NDArray[Any]) -> list[str]:
     """Write dates to the day, minute or second, as needed, and numbers briefly."""
     if moments.dtype.kind != "M":
@@ -164,7 +154,9 @@ def _make_plain(moments: NDArray[Any]) -> list[Any]:
 def _charts(result: Any, n_columns: int) -> list[Chart]:
     """Draw the `n_columns` columns that changed most often, and the scores."""
     n, points, scores = len(result.scores), result.points, result.scores
-    is_time, is_thinned = result.times is not None and result.times.dtype.kind == "M", n > _MOST_ROWS
+    axis, is_thinned = "rows", n > _MOST_ROWS
+    if result.times is not None:
+        axis = "dates" if result.times.dtype.kind == "M" else "times"
     starts = np.arange(n)
     if is_thinned:
         starts = np.union1d(np.linspace(0, n, _STRETCHES, endpoint=False).astype(int), points)
@@ -172,7 +164,7 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
     x[-1] = _make_plain(_read_clock(result, np.array([n - 1])))[0]
     labels = result.ranked_columns[:n_columns]
     mean, low, high, level = _describe_stretches(result, starts, [result.feature_names.index(each) for each in labels])
-    gaps = _find_gaps(result, starts)
+    gaps, height = _find_gaps(result, starts), _ALONE if len(labels) == 1 else _BESIDE
     charts = []
     for place, label in enumerate(labels):
         data = {
@@ -188,7 +180,7 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
         are_own = [str(change["column"]) == str(label) for change in result.changes]
         span = f"from {low[:, place].min():.3g} to {high[:, place].max():.3g}"
         description = f"{title}: {n} values {span}, {write_count(len(points), 'change')}."
-        charts.append(series_chart(data, at, are_own, shorten(title, 80), description, is_time=is_time))
+        charts.append(series_chart(data, at, are_own, shorten(title, 80), description, axis, height))
     there = np.flatnonzero(~np.isnan(scores))
     if len(there) > _MOST_ROWS:
         # The highest score of each stretch.
@@ -197,7 +189,7 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
     if len(there) >= _FEWEST_SCORES:
         data = {"x": _make_plain(_read_clock(result, there)), "y": round_values(scores[there])}
         description = f"Scores, highest {np.nanmax(scores):.3g}."
-        charts.append(change_scores(data, at, result.threshold, x, description, is_time=is_time))
+        charts.append(change_scores(data, at, result.threshold, x, description, axis))
     return charts
 
 
@@ -275,7 +267,7 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
     ]
     note = (
         f"The column that changed most each time. Means: of up to {result.n_near} rows before and after. Deviations: "
-        "standard deviations about the level, up to the neighbouring changes."
+        f"standard deviations about the level, up to the neighbouring changes. {result.certainty}"
     )
     has_p = changes[0]["p_value"] is not None
     return page.Table("Changes in order of time", headings + ["p"] * has_p, table, True, note)

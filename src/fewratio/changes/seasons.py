@@ -5,26 +5,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from fewratio.core.shapes import Floats
-from fewratio.core.units import clip_far
 
-_LONGEST_PERIOD = 400
-# Fewest periods of a smooth season, and of one of the spread: two wild stretches may be chance. Most waves of each.
-_LEAST_PERIODS, _LEAST_OF_SPREAD, MOST_WAVES = 2, 3, 3
+# Fewest periods and most waves of a season; and the waves beside which a step is looked for.
+_LEAST_PERIODS, _MOST_WAVES, _BESIDE_STEP = 2, 6, 3
+# Fewest rows to look for a period in, and how much more similar values must be after a period than after half of it.
+_LEAST_ROWS, _ALIKE = 40, 0.3
+# Fewest rows of a season, such as two years of months; and per wave.
+_LEAST_MONTHS, _FEWEST = 24, 8
 # Frequencies tried per frequency of the Fourier transform.
 _FINER = 8
 # A step beside a season has at least this share of the rows on either side.
 _LEAST_SHARE = 0.05
-
-
-def find_season(series: Floats) -> Floats:
-    """Return the season of each column as one value per phase, with one period for all; zeros if there is none.
-
-    A season is found where the steps between rows repeat, in series of four periods or more.
-    """
-    period = find_period(series)
-    if not period:
-        return np.zeros_like(series)
-    return np.resize(average_phases(series, period), series.shape)
 
 
 def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
@@ -61,31 +52,29 @@ def average_phases(series: Floats, period: int) -> Floats:
     return season
 
 
-def find_period(series: Floats) -> int:
-    """Return the number of rows after which the steps between rows repeat, chosen by BIC; 0 if they do not."""
-    steps = np.diff(series, axis=0)
-    steps -= [np.median(column) for column in steps.T]
-    steps = clip_far(steps, 4.0)
-    is_used = steps.any(0)
-    steps -= steps.mean(0)
-    steps = steps if is_used.all() else steps[:, is_used]
-    total, n, best, chosen = np.array([column @ column for column in steps.T]), len(steps), 0.0, 0
-    for period in range(2, min(n // 4, _LONGEST_PERIOD) + 1):
-        phases = np.arange(n) % period
-        sizes = np.bincount(phases)
-        explained = np.array([(np.bincount(phases, column) ** 2 / sizes).sum() for column in steps.T])
-        left = np.maximum(1 - explained / total, 1e-9)
-        length = float((n * np.log(left) + (period - 1) * np.log(n)).sum())
-        if length < best - 1e-9:
-            best, chosen = length, period
-    return chosen
+def find_period(series: Floats) -> float:
+    """Return the period of a season, in rows: values are similar after a period, but not after half of it; 0 if none.
+
+    Parameters
+    ----------
+    series : ndarray of shape (n, d)
+    """
+    level = series - series.mean(0)
+    if len(series) < _LEAST_ROWS or not level.any():
+        return 0.0
+    period = 1 / find_frequency(level)
+
+    def compare_at(lag: int) -> float:
+        return float(np.vdot(level[lag:], level[:-lag]) / np.vdot(level, level))
+
+    whole, half = compare_at(round(period)), compare_at(round(period / 2))
+    return period if period <= len(series) / 4 and whole > _ALIKE and whole - half > _ALIKE else 0.0
 
 
 def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
-    """Yield seasons of few sine waves: those too long or too noisy to be seen in the steps between rows.
+    """Yield seasons of one to six sine waves, of two periods or more; six make any shape of twelve months.
 
-    A step would bend the waves and hide their frequency, so they are fitted with and without one. There are at least
-    two periods of eight rows or more.
+    A step would bend the waves and hide their frequency, so they are fitted with and without one.
 
     Yields
     ------
@@ -96,29 +85,19 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
         The step, if there is one.
     """
     n, d = series.shape
-    if n <= _FINER * _LEAST_PERIODS or not d:
+    if n < _LEAST_MONTHS or not d:
         return
-    step, points, frequency = np.zeros_like(series), list[int](), 0.0
-    for with_step in (False, True):
-        if with_step:
-            step, points = _fit_step(series, _make_waves(n, frequency, MOST_WAVES))
-        frequency = find_frequency(series - step)
-        for n_waves in range(1, MOST_WAVES + 1):
-            yield 2 * n_waves, _fit_waves(series - step, frequency, n_waves)[0], points
+    step, point = _fit_step(series, _make_waves(n, find_frequency(series), _BESIDE_STEP))
+    for left, points in ((series, []), (series - step, [point])):
+        for n_waves in range(1, min(_MOST_WAVES, n // _FEWEST) + 1):
+            yield 2 * n_waves, _fit_waves(left, find_frequency(left, n_waves), n_waves), points
 
 
-def fit_waves(series: Floats) -> Iterator[tuple[int, Floats]]:
-    """Yield the number of parameters of a few sine waves about a level, and the season with the level."""
-    frequency = find_frequency(series, _LEAST_OF_SPREAD)
-    for n_waves in range(1, MOST_WAVES + 1):
-        yield 1 + 2 * n_waves, _fit_waves(series, frequency, n_waves, 0)[1]
-
-
-def _fit_waves(series: Floats, frequency: float, n_waves: int, degree: int = 1) -> tuple[Floats, Floats]:
-    """Fit waves together with a polynomial; return them without it and with it."""
-    basis = _make_waves(len(series), frequency, n_waves)[:, : 2 * n_waves + 1 + degree]
+def _fit_waves(series: Floats, frequency: float, n_waves: int) -> Floats:
+    """Fit waves together with a line, and return them without it."""
+    basis = _make_waves(len(series), frequency, n_waves)
     coefficients = np.linalg.lstsq(basis, series)[0]
-    return basis[:, : 2 * n_waves] @ coefficients[: 2 * n_waves], basis @ coefficients
+    return basis[:, : 2 * n_waves] @ coefficients[: 2 * n_waves]
 
 
 def _make_waves(n: int, frequency: float, n_waves: int) -> Floats:
@@ -126,18 +105,21 @@ def _make_waves(n: int, frequency: float, n_waves: int) -> Floats:
     return np.column_stack([np.sin(phases), np.cos(phases), np.ones(n), np.linspace(-1, 1, n)])
 
 
-def find_frequency(series: Floats, least_periods: int = _LEAST_PERIODS) -> float:
-    """Return the strongest frequency about a line, in periods per row."""
+def find_frequency(series: Floats, n_waves: int = 1) -> float:
+    """Return the frequency about a line, in periods per row, whose waves are strongest together."""
     n = len(series)
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
     level = series - line @ np.linalg.lstsq(line, series)[0]
-    lowest = _FINER * least_periods
     # Column by column: each transform is many times as large as its column.
-    power = sum(np.abs(np.fft.rfft(column, _FINER * n)[lowest : n + 1]) ** 2 for column in level.T)
-    return float(lowest + np.argmax(power)) / (_FINER * n)
+    power = np.zeros(_FINER * n // 2 + 1)
+    for column in level.T:
+        power += np.abs(np.fft.rfft(column, _FINER * n)) ** 2
+    lowest = np.arange(_FINER * _LEAST_PERIODS, len(power) // n_waves)
+    together = power[np.outer(lowest, np.arange(1, n_waves + 1))].sum(1)
+    return float(lowest[together.argmax()]) / (_FINER * n)
 
 
-def _fit_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
+def _fit_step(series: Floats, basis: Floats) -> tuple[Floats, int]:
     """Return the step that best explains the series beside a basis, both fitted together."""
     n, margin = len(series), max(1, int(_LEAST_SHARE * len(series)))
     orthogonal, _ = np.linalg.qr(basis)
@@ -147,4 +129,4 @@ def _fit_step(series: Floats, basis: Floats) -> tuple[Floats, list[int]]:
     squares = np.maximum(np.arange(n, 0, -1) - (shares**2).sum(1), 1e-9)
     point = margin + int(((products**2).sum(1) / squares)[margin : n - margin].argmax())
     height = products[point] / squares[point]
-    return (np.arange(n) >= point)[:, None] * height, [point]
+    return (np.arange(n) >= point)[:, None] * height, point

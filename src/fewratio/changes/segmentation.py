@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from fewratio.changes.noise import (
     AKAIKE_PRICE,
@@ -22,10 +21,9 @@ from fewratio.changes.noise import (
     Simulator,
     Swings,
     fit_autoregressions,
-    fit_clusters,
     fit_swings,
 )
-from fewratio.changes.seasons import MOST_WAVES, find_season, propose_seasons, resize_season
+from fewratio.changes.seasons import propose_seasons, resize_season
 from fewratio.changes.segment_costs import (
     MOST_CHANGES,
     POSITIONS,
@@ -52,9 +50,9 @@ KINKED = -1
 _MOST_KINKS = 4
 # Values more than this many deviations from the running median are clipped.
 FAR = 5.0
-# The penalties to try, as multiples; each is tried twice per degree if there may be a season.
+# The penalties to try, as multiples; each is tried twice per degree if there is a season.
 _FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
-_STEPS = 4 * len(_FACTORS) + 2 * MOST_WAVES
+_STEPS = 4 * len(_FACTORS)
 # Fewest rows of a series.
 LEAST_ROWS = 14
 # Twice the logarithm of a Bayes factor below which evidence is weak (Kass and Raftery 1995).
@@ -91,7 +89,7 @@ class Segmentation(NamedTuple):
         What is not a change: the season, and the trend if there are no changes.
     residuals : ndarray of shape (n, d)
         The rows less the background and the segments' levels and slopes.
-    swings : list of Swings
+    swings : Swings
         How the spread of each column swings.
     stop : int or None
         Which of the points is where a season stops, begins or changes its size.
@@ -106,7 +104,7 @@ class Segmentation(NamedTuple):
     degree: int
     background: Floats
     residuals: Floats
-    swings: list[Swings]
+    swings: Swings
     stop: int | None = None
     tie: int | None = None
 
@@ -136,18 +134,18 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     middle, scale, is_used = _find_units(rows)
     # Changed in place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
-    background = find_season(clean)
+    background = np.zeros_like(clean)
     # From the original rows: subtracting a season turns few distinct values into many.
     rounding = rounding_variance(tame(clean)[:, is_used])
     with progress_bar(_STEPS, "segmenting") as report:
-        best, background = _search(clean, background, rounding, is_used, trend, report)
+        best, background[:, is_used] = _find_best(tame(clean)[:, is_used], rounding, trend, report)
         stop, background = _find_stop(clean, background, rounding, is_used, trend)
         if stop is not None:
-            best, background = _search(clean, background, rounding, is_used, trend, report)
+            best, more = _find_best(tame(clean - background)[:, is_used], rounding, trend, report)
+            background[:, is_used] += more
     clean -= background
     tamed = tame(clean)
     used = tamed[:, is_used]
-    swings = [Swings()] * rows.shape[1]
     points = _confirm(used, rounding, best)
     points = sorted([*points, *_find_sparse(used, rounding, points, trend)])
     if points != best.points:
@@ -156,8 +154,9 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     best = best._replace(points=_align_constants(rows, best.points))
     found = _fit_swings(used, rounding, best.points, best.degree)
     gains = [_sum_gains(used, rounding, span, best.degree) for span in _list_spans(best.points, len(used))]
-    for place, each in zip(np.flatnonzero(is_used), found, strict=True):
-        swings[place] = each
+    swings = Swings(*np.zeros((3, rows.shape[1])))
+    for each, of_used in zip(swings, found, strict=True):
+        each[is_used] = of_used
     # Fitted to tamed values: a far one must not move the level of its segment.
     residuals = subtract_segments(tamed, best.points, best.degree)
     residuals += clean - tamed
@@ -210,17 +209,6 @@ def _find_tie(series: Floats, rounding: Floats, best: _Proposal) -> int | None:
     return point if abs(step - line) < _CLOSE else None
 
 
-def _search(
-    rows: Floats, background: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool, report: OnStep
-) -> tuple[_Proposal, Floats]:
-    """Return the best description of a series without its background, and the background with its smooth season."""
-    best, smooth = _find_best(tame(rows - background)[:, is_used], rounding, trend, report)
-    if smooth is not None:
-        background = background.copy()
-        background[:, is_used] += smooth
-    return best, background
-
-
 def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: bool) -> list[int]:
     """Return changes of single columns, far from other changes, that chance would not produce in any column."""
     n, d = series.shape
@@ -236,26 +224,17 @@ def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: boo
         alone, floor = series[:, [column]], rounding[[column]]
         best = _choose(alone, floor, _propose(alone, floor, trend, lambda: None))
         for point in _confirm(alone, floor, best, d):
+            length = _describe(alone, floor, [point], 0).length
             near = [other for other in [*points, *found] if abs(point - other) <= _TOGETHER]
-            if not near or (_is_apart(series, column, rounding, point, near)):
+            # A nearby change that explains the column about as well is the same one.
+            if all(_describe(alone, floor, [other], 0).length > length + price for other in near):
                 found.append(point)
     return found
 
 
-def _is_apart(series: Floats, column: int, rounding: Floats, point: int, near: list[int]) -> bool:
-    """Return whether others moved without noise at nearby points, which explain a column clearly worse than a point."""
-    alone, floor = series[:, [column]], rounding[[column]]
-    length = _describe(alone, floor, [point], 0).length
-    return all(
-        _has_clear_step(series, 0, other, len(series)) and _describe(alone, floor, [other], 0).length > length + _CLOSE
-        for other in near
-    )
-
-
-def _has_clear_step(series: Floats, start: int, point: int, stop: int) -> bool:
-    """Return whether a column without noise moves at a point."""
-    rows = series[start:stop]
-    moved = np.abs(series[min(point + 1, stop - 1)] - series[max(point - 2, start)]) > 1e-9 * np.ptp(rows, axis=0)
+def _has_clear_step(rows: Floats, place: int) -> bool:
+    """Return whether a column without noise moves at a place."""
+    moved = np.abs(rows[min(place + 1, len(rows) - 1)] - rows[max(place - 2, 0)]) > 1e-9 * np.ptp(rows, axis=0)
     return any(is_staircase(column) for column in rows[:, moved].T)
 
 
@@ -281,7 +260,7 @@ def _find_stop(
 def describe_nothing(rows: Floats) -> Segmentation:
     """Return all rows as one segment without a background."""
     nothing, n_columns = np.zeros_like(rows), rows.shape[1]
-    return Segmentation(rows, np.zeros(n_columns, bool), [], [], 0, nothing, rows, [Swings()] * n_columns)
+    return Segmentation(rows, np.zeros(n_columns, bool), [], [], 0, nothing, rows, Swings(*np.zeros((3, n_columns))))
 
 
 def _find_units(rows: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -309,11 +288,11 @@ def _is_multiplicative(column: Floats, trend: bool) -> bool:
         middle, scale, is_used = _find_units(rows)
         if not is_used.all():
             return False
-        clean = _in_units(rows, middle, scale)
-        rounding = rounding_variance(tame(clean))
-        clean -= find_season(clean)
-        length = min(_describe_as(tame(clean), rounding, [], trend)).length
-        lengths.append(length + 2 * len(rows) * np.log(scale[0]) + jacobian)
+        clean = tame(_in_units(rows, middle, scale))
+        rounding = rounding_variance(clean)
+        season, price = _find_season(clean, rounding, trend)
+        length = min(_describe_as(clean - season, rounding, [], trend)).length
+        lengths.append(length + price + 2 * len(rows) * np.log(scale[0]) + jacobian)
     return lengths[1] + _PRICE * np.log(len(column)) < lengths[0]
 
 
@@ -332,35 +311,35 @@ def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Flo
     return result
 
 
-def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) -> tuple[_Proposal, Floats | None]:
-    """Return the best description of a series, and the smooth season that was subtracted from it, if any."""
+def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) -> tuple[_Proposal, Floats]:
+    """Return the best description of a series, and the season that was subtracted from it."""
     steps = count(1)
-    best = _choose(series, rounding, _propose(series, rounding, trend, lambda: report(next(steps), None)))
-    chosen: tuple[float, float, Floats] | None = None
-    has_steps = [is_staircase(column) for column in series.T]
-    known = dict[tuple[int, ...], tuple[float, Floats]]()
-    for n_parameters, season, points in propose_seasons(series):
-        if tuple(points) not in known:
-            length = min(_describe_as(series, rounding, points, trend)).length
-            known[tuple(points)] = length, _measure_columns(series, rounding, points, trend)
-        length, lengths = known[tuple(points)]
-        price = _PRICE * np.log(len(series))
-        # Not all columns have the season. Waves would blur steps without noise.
-        has_none = lengths - _measure_columns(series - season, rounding, points, trend) <= price * n_parameters
-        season[:, has_none | has_steps] = 0
-        price *= 1 + n_parameters * np.count_nonzero(season.any(0))
-        with_it = min(_describe_as(series - season, rounding, points, trend)).length
-        if with_it + price < min(length, np.inf if chosen is None else chosen[0]):
-            chosen = with_it + price, price, season
-        report(next(steps), None)
-    # The search is slow: repeat it at most once.
-    if chosen is not None:
-        _, price, season = chosen
-        others = _propose(series - season, rounding, trend, lambda: report(next(steps), None))
-        other = _choose(series - season, rounding, others)
+
+    def search(left: Floats) -> _Proposal:
+        return _choose(left, rounding, _propose(left, rounding, trend, lambda: report(next(steps), None)))
+
+    best, (season, price) = search(series), _find_season(series, rounding, trend)
+    # Many changes may explain the rows better than a season.
+    if price:
+        other = search(series - season)
         if other.length + price < best.length:
             return other._replace(length=other.length + price), season
-    return best, None
+    return best, np.zeros_like(series)
+
+
+def _find_season(series: Floats, rounding: Floats, trend: bool) -> tuple[Floats, float]:
+    """Return the season that shortens the description of a series most, and its price; 0 if none does."""
+    most, best, unit = 0.0, (np.zeros_like(series), 0.0), _PRICE * np.log(len(series))
+    # Waves would blur steps without noise.
+    has_steps = [is_staircase(column) for column in series.T]
+    for n_parameters, season, points in propose_seasons(series):
+        without, with_it = (_measure_columns(each, rounding, points, trend) for each in (series, series - season))
+        gains = np.where(has_steps, 0.0, np.maximum(without - with_it - unit * n_parameters, 0.0))
+        if gains.sum() - unit > most:
+            # Not all columns have the season.
+            price = unit * (1 + n_parameters * np.count_nonzero(gains))
+            most, best = float(gains.sum()) - unit, (np.where(gains > 0, season, 0.0), float(price))
+    return best
 
 
 def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) -> _Proposal:
@@ -374,8 +353,8 @@ def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) ->
 
 
 def _with_swings(series: Floats, rounding: Floats, proposal: _Proposal) -> _Proposal:
-    saved = sum(each.saved for each in _fit_swings(series, rounding, *proposal[1:], AKAIKE_PRICE))
-    return proposal._replace(length=proposal.length - saved)
+    saved = _fit_swings(series, rounding, *proposal[1:], AKAIKE_PRICE).saved.sum()
+    return proposal._replace(length=proposal.length - float(saved))
 
 
 def _propose(series: Floats, rounding: Floats, trend: bool, report: Callable[[], None]) -> Iterator[_Proposal]:
@@ -458,24 +437,16 @@ def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) 
 
 def _fit_swings(
     series: Floats, rounding: Floats, points: list[int], degree: int, least: float = CONTRADICTION[1]
-) -> list[Swings]:
+) -> Swings:
     """Fit how the spread of each column swings within segments.
 
     While changes and swings compete, swings cost less (`AKAIKE_PRICE`): in doubt there is no change. What is then
     simulated and noted needs clear evidence.
     """
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if degree == KINKED else points)
-    n_lost = len(series) - len(fits.innovations)
-    found = zip(rounding, fit_swings(fits.standardised, least), strict=True)
+    found = fit_swings(fits.standardised, least)
     # The share of one of two values determines the spread.
-    return [
-        Swings()
-        if least_variance < 0
-        else each
-        if each.season is None
-        else each._replace(season=np.pad(each.season, (n_lost, 0), "edge"))
-        for least_variance, each in found
-    ]
+    return Swings(*(np.where(rounding < 0, 0.0, each) for each in found))
 
 
 def change_penalty(n: int, degree: int, tails: Floats) -> float:
@@ -495,14 +466,13 @@ def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: 
     points, degree = proposal.points, proposal.degree
     if not points:
         return []
-    swings = _fit_swings(series, rounding, points, degree)
     cost = Cost(series, estimate_noise(series), max(degree, 0), rounding)
     known = dict[tuple[int, int, int], bool]()
     while True:
         spans = _list_spans(points, len(series))
         for span in sorted(spans, key=lambda each: _sum_gains(series, rounding, each, degree)):
             if span not in known:
-                known[span] = _is_change(series, rounding, span, degree, swings, n_searches)
+                known[span] = _is_change(series, rounding, span, degree, n_searches)
             if not known[span]:
                 points = [point for point in points if point != span[1]]
                 if points and degree != KINKED:
@@ -543,36 +513,23 @@ def _sum_gains(series: Floats, rounding: Floats, span: tuple[int, int, int], deg
     return max(0.0, float(gains.sum()), float(gains.max(initial=0.0)))
 
 
-def _is_change(
-    series: Floats,
-    rounding: Floats,
-    span: tuple[int, int, int],
-    degree: int,
-    swings: list[Swings],
-    n_searches: int,
-) -> bool:
+def _is_change(series: Floats, rounding: Floats, span: tuple[int, int, int], degree: int, n_searches: int) -> bool:
     """Return whether series of the same noise without a change rarely gain as much from one."""
     start, point, stop = span
     rows, d = series[start:stop], series.shape[1]
-    residuals = subtract_segments(rows, [], _null_degree(degree))
-    if _has_clear_step(series, *span):
+    # It looks like an innovation of a random walk.
+    if _has_clear_step(rows, point - start):
         return True
-    local = _fit_swings(rows, rounding, [], _null_degree(degree))
-    for number, each in enumerate(swings):
-        if each.season is not None:
-            local[number] = each._replace(season=each.season[start:stop])
-    clusters = any(each.reaction for each in local)
-    simulator = Simulator(residuals, local)
+    residuals = subtract_segments(rows, [], _null_degree(degree))
+    swings = _fit_swings(rows, rounding, [], _null_degree(degree))
+    clusters = bool(swings.saved.any())
+    simulator = Simulator(residuals, swings)
     n_series = int(np.clip(_MOST_SIMULATED / rows.size, 39, _SIMULATED))
     noise = simulator.draw(n_series, np.random.default_rng(0))
     simulated = ((rows - residuals)[:, :, None] + noise).reshape(len(rows), -1)
-    many, highest = np.repeat(rounding, n_series), np.full(n_series, -np.inf)
-    by_column = zip(simulator.filters, np.moveaxis(noise, 1, 0), strict=True)
-    whitened = np.column_stack([lfilter(weights, [1.0], each, axis=0) for weights, each in by_column])
-    for scanned in (simulated, whitened):
-        places = np.tile(_find_splits(scanned, many, degree, d), d)
-        gains = _compute_gains(simulated, many, places, degree, clusters)
-        highest = np.maximum(highest, gains.reshape(d, n_series).sum(0))
+    many = np.repeat(rounding, n_series)
+    places = np.tile(_find_splits(simulated, many, degree, d), d)
+    highest = _compute_gains(simulated, many, places, degree, clusters).reshape(d, n_series).sum(0)
     observed = _compute_gains(rows, rounding, point - start, degree, clusters).sum()
     # In few rows, each form of the series that is tried may absorb much of the noise.
     chance = _CHANCE / n_searches / (_FORMS if len(series) < SHORT else 1)
@@ -615,7 +572,7 @@ def _compute_gains(
     with_it = fit_autoregressions(left, rounding, [] if degree == KINKED else places[None])
     gains = without.lengths - with_it.lengths
     if clusters:
-        gains += fit_clusters(with_it.standardised)[0] - fit_clusters(without.standardised)[0]
+        gains += fit_swings(with_it.standardised).saved - fit_swings(without.standardised).saved
     return gains
 
 
