@@ -11,7 +11,7 @@ python benchmarks/answers.py --only comparison changes --quick
 python benchmarks/answers.py --only weights > results/benchmarks/weights.jsonl            # four minutes
 python benchmarks/answers.py --only false power-of-kinds swings --draws 1000 --jobs 16 --seed 71   # > changes.jsonl
 python benchmarks/answers.py --only pieces --seed 81 --draws 20 > results/benchmarks/pieces.jsonl
-PYTHONPATH=src:benchmarks/bare python benchmarks/answers.py --only false   # numpy, scipy and scikit-learn suffice
+python benchmarks/answers.py --only false   # numpy, scipy and scikit-learn suffice
 python benchmarks/answers.py --only limit --draws 2000 --jobs 16            # divergence and its limit; needs no torch
 python benchmarks/answers.py --only power --seed 1 --draws 1000 --jobs 16   # as for many_draws.jsonl
 """

@@ -18,7 +18,7 @@ are the online detectors of alibi-detect with a window of 50 rows. These five ha
 at most the share `--level` of `--null` calm streams of `--null-rows` rows alarms: with fewer than a hundred streams
 that is easier for them than what fewratio promises. Where even the least sensitive one alarms more often, it is used.
 Rivals need their packages only: ``--methods adwin page-hinkley cusum mmd lsdd`` runs where fewratio's own dependencies
-are missing, and ``false`` where only numpy, scipy and scikit-learn are: PYTHONPATH=src:benchmarks/bare. A delay counts
+are missing, and ``false`` where only numpy, scipy and scikit-learn are. A delay counts
 from the change; streams that alarmed before it are left out and counted. ``real`` draws rows, with replacement, from
 tables of the development half of ADBench: of the normal ones, and after the change three in ten anomalies.
 """
