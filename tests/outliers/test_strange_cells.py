@@ -89,6 +89,19 @@ def test_cells_that_look_like_errors_are_listed_in_words_flagged_or_not():
     assert first["deviations"] > 10
 
 
+def test_deviations_are_counted_as_the_guide_says():
+    rng = np.random.default_rng(0)
+    normals, batch = rng.normal(size=(40, 2)), rng.normal(size=(30, 2))
+    batch[4, 0] = 50
+    first = InlierOutlierDetector().fit(normals).detect(batch).errors[0]
+    column = np.concatenate([normals, batch])[:, 0]
+    low, high = np.quantile(column, [0.05, 0.95])
+    width = high - low
+    expected = (50 - normals[:, 0].max()) / column.clip(low - width, high + width).std()
+    assert (first.row, first.column) == (4, 0)
+    assert first.deviations == pytest.approx(expected)
+
+
 def test_a_batch_that_has_shifted_as_a_whole_is_said_to_be():
     rng = np.random.default_rng(0)
     normals, batch = rng.normal(size=(300, 3)), 100 * rng.normal(3, 1, (200, 3))
