@@ -354,7 +354,7 @@ def readme():
             f"**{closed[2][0]:.1f}**",
             f"{published[2][2]:.1f} (the paper), {clipped[2][0]:.1f} (RuLSIF)",
             "Mnist-r, rotations not trained on",
-            "yes, the closed form",
+            "yes (closed-form learner)",
         ],
         [
             "fit RuLSIF with cross-validation (time relative to fewratio, lower is better)",
@@ -364,7 +364,7 @@ def readme():
             "no",
         ],
     ]
-    names = ["task", "fewratio", "best alternative", "measured on", "anything chosen on it?"]
+    names = ["task", "fewratio", "best alternative", "measured on", "used for tuning?"]
     return grid(names, rows).replace("| ---: | ---: | ---: | ---: |", "| ---: | --- | --- | --- |")
 
 

@@ -89,13 +89,26 @@ def test_cells_that_look_like_errors_are_listed_in_words_flagged_or_not():
     assert first["deviations"] > 10
 
 
+def test_deviations_are_counted_as_the_guide_says():
+    rng = np.random.default_rng(0)
+    normals, batch = rng.normal(size=(40, 2)), rng.normal(size=(30, 2))
+    batch[4, 0] = 50
+    first = InlierOutlierDetector().fit(normals).detect(batch).errors[0]
+    column = np.concatenate([normals, batch])[:, 0]
+    low, high = np.quantile(column, [0.05, 0.95])
+    width = high - low
+    expected = (50 - normals[:, 0].max()) / column.clip(low - width, high + width).std()
+    assert (first.row, first.column) == (4, 0)
+    assert first.deviations == pytest.approx(expected)
+
+
 def test_a_batch_that_has_shifted_as_a_whole_is_said_to_be():
     rng = np.random.default_rng(0)
     normals, batch = rng.normal(size=(300, 3)), 100 * rng.normal(3, 1, (200, 3))
     batch[:4] *= 50
     result = InlierOutlierDetector().fit(normals).detect(batch)
     assert "the table may have shifted as a whole" in result.shift
-    assert "Beyond such a shift, 0%" not in result.shift
+    assert "Without such a shift, 0%" not in result.shift
     assert result.detector._beyond_shift(result.samples.tables[0], {}) < 0.1
     assert InlierOutlierDetector().fit(normals).detect(rng.normal(size=(200, 3))).shift is None
 
@@ -135,7 +148,7 @@ def test_the_share_beyond_a_shift_is_small_in_a_clean_batch_with_discrete_column
     batch = table[200:].assign(x=lambda rows: 100 * rows["x"] + 300)
     result = InlierOutlierDetector().fit(table[:200]).detect(batch)
     assert "the table may have shifted as a whole" in result.shift
-    assert "of clean rows about 4 % are" in result.shift
+    assert "would be flagged (of normal rows about 4 %)" in result.shift
     assert result.detector._beyond_shift(result.samples.tables[0], result._levels) < 0.06
 
 
@@ -152,10 +165,9 @@ def test_the_answer_counts_outliers_and_names_the_row_of_an_error(n_strange, sai
     result = InlierOutlierDetector().fit(rng.normal(size=(40, 2))).detect(batch)
     report = result._report()
     assert report.answer.startswith(said)
-    n_errors = len(result.errors)
-    look = "looks like an error" if n_errors == 1 else "s look like errors"
-    assert f"{n_errors} cell{' ' * (n_errors == 1)}{look}, listed below." in report.answer
-    (listed,) = [section for section in report.sections if section.title == "Cells that look like errors"]
+    n_cells = len(result.errors)
+    assert f"{n_cells} cell{'s' * (n_cells > 1)} to check, listed below." in report.answer
+    (listed,) = [section for section in report.sections if section.title == "Cells to check"]
     assert str(result.errors[0].row) in str(listed.blocks)
     assert "9 is far above all normals" in str(listed.blocks)
 

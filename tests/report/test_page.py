@@ -121,6 +121,14 @@ def test_lines_do_not_break_within_a_p_value_a_percentage_or_a_spread_but_code_i
     assert "<code>f(p = 0.01)</code>" in rendered
 
 
+def test_nothing_is_aligned_with_numbers_and_a_date_stays_on_its_line():
+    rows = [["a", "–", "1975-10-23 ± 3.65 years", "–"], ["b", 2.5, "–", "long " * 10]]
+    rendered = page.render(page.Report("t", "a", {}, [page.Section("s", [page.Table("c", list("wxyz"), rows)])]))
+    assert '<th scope="col" class="number">x</th>' in rendered
+    assert '<td class="number">–</td><td class="whole">1975-10-23' in rendered
+    assert '<td>–</td><td class="long">long' in rendered
+
+
 def test_a_long_table_shows_its_first_rows_and_a_folded_one_its_caption():
     rows = [[f"row {i}", i] for i in range(12)]
     table = page.Table("c", ["x", "y"], rows, n_first=10, colours={"y": "#009e73"}, minor=("y",))

@@ -57,9 +57,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     if result.shift:
         answer += f"\n{result.shift}"
     if result.errors:
-        n_errors = len(result.errors)
-        look = "looks like an error" if n_errors == 1 else "look like errors"
-        answer += f"\n{write_count(n_errors, 'cell')} {look}, listed below."
+        answer += f"\n{write_count(len(result.errors), 'cell')} to check, listed below."
     for each in result.non_overlapping:
         answer += f"\n{each.describe(['the normal rows', name])}."
     if result.few_normals:
@@ -72,7 +70,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     treatment = column_treatment(result.samples, ("the normal rows", name), result.non_overlapping)
     sections = [
         page.Section("The most anomalous rows", _rank(result, lowest, names, reasons, said)),
-        *([page.Section("Cells that look like errors", [_errors(result)])] if result.errors else []),
+        *([page.Section("Cells to check", [_errors(result)])] if result.errors else []),
         page.Section("Scores", [page.Text(about), _scores(result)]),
         page.Section("Beside the normal rows", [_beside(result, reasons)]),
         page.Section("Why these rows", _explain(result, lowest, names, reasons)),
@@ -84,7 +82,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
 
 def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: list[str]) -> list[page.Block]:
     table = [
-        [text, float(result.scores[row]), "outlier" if result.is_outlier[row] else "normal", why]
+        [text, why, "outlier" if result.is_outlier[row] else "normal", float(result.scores[row])]
         for text, row, why in zip(names, lowest.tolist(), said, strict=True)
     ]
     left = int(result.is_outlier.sum()) - len(table)
@@ -94,25 +92,23 @@ def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: 
         + " Rows are counted from 0." * (result.row_names is None)
         + f" {left} more outliers are left out here." * (left > 0)
     )
-    headings = ("row", "score", "judged", "why, or differs most from the nearest normal rows in")
-    ranked = page.Table(
-        "Rows, the most anomalous first", headings, table, True, note, minor=("score", "judged"), n_first=_FIRST
-    )
+    headings = ("row", "why, or differs most from the nearest normal rows in", "judged", "score")
+    ranked = page.Table("Rows, the most anomalous first", headings, table, True, note, n_first=_FIRST)
     return [ranked, _reasons(names[:_HEAT], reasons[:_HEAT])]
 
 
 def _errors(result: Any) -> page.Table:
-    """List the cells that look like errors, of rows that are flagged and of others."""
+    """List the cells to check, of rows that are flagged and of others."""
     shown = result.errors[:_MOST_RANKED]
     names = rows.row_names(result.samples.tables[0], np.array([error.row for error in shown]))
     table = [
-        [name, "outlier" if result.is_outlier[error.row] else "normal", error.text, error.deviations]
+        [name, error.text, "outlier" if result.is_outlier[error.row] else "normal"]
         for name, error in zip(names, shown, strict=True)
     ]
     left = len(result.errors) - len(shown)
-    note = "In standard deviations outside all normal rows." + f" {left} more are left out here." * (left > 0)
-    headings = ("row", "judged", "why", "deviations")
-    return page.Table("Cells, the strangest first", headings, table, True, note, minor=("judged", "deviations"))
+    note = "They may be errors, or values of a row of another kind." + f" {left} more are left out here." * (left > 0)
+    headings = ("row", "why", "judged")
+    return page.Table("Cells, the strangest first", headings, table, True, note)
 
 
 def _reasons(names: list[str], reasons: list[Any]) -> Chart:

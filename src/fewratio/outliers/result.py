@@ -15,7 +15,7 @@ from fewratio.data.non_overlapping import Levels, NonOverlapping
 from fewratio.estimators import samples as inputs
 from fewratio.outliers.outlier_score import Scores
 from fewratio.outliers.reasons import CellReason, find_errors
-from fewratio.outliers.rows import LEAST_BATCH, RowExplanation, conformal_p_values
+from fewratio.outliers.rows import LEAST_BATCH, RowExplanation, conformal_p_values, most_are_outliers
 from fewratio.report.reported import Reported, make_plain
 
 # The share of clean rows that the false positive rate flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
@@ -109,33 +109,43 @@ class OutlierResult(Reported):
             return f" ({'one is' if n_outliers == 1 else 'so many are'} expected even if all rows are normal)"
         return f" ({false} of them may well be normal)" if false else ""
 
+    @property
+    def _are_many_flagged(self) -> bool:
+        n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
+        return (
+            self.rule != "contamination"
+            and n_outliers >= max(_LEAST_SHIFTED, _SHIFTED * n_rows)
+            and n_rows >= LEAST_BATCH
+        )
+
     @cached_property
     def shift(self) -> str | None:
-        """What to do if so many rows are flagged that the batch may have shifted as a whole, in a sentence."""
+        """What to do if so many rows are flagged that the batch may have shifted as a whole, in a sentence.
+
+        Fewer than ten normals may be an unlucky choice, so then most rows must be flagged.
+        """
         n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
-        if self.rule == "contamination" or n_outliers < max(_LEAST_SHIFTED, _SHIFTED * n_rows) or n_rows < LEAST_BATCH:
+        if not self._are_many_flagged or (self.few_normals and not most_are_outliers(self.is_outlier)):
             return None
         text = f"{n_outliers} of {n_rows} rows are flagged: the table may have shifted as a whole. Compare it with the"
         text += " normal rows, and check its columns and units."
         beyond = self.detector._beyond_shift(self.samples.tables[0], self._levels)
         if beyond is None:
             return text
-        expected = (
-            f"; of clean rows about {write_share(CLEAN_FLAGGED)} are" if self.rule == "false positive rate" else ""
-        )
-        return f"{text} Beyond such a shift, {write_share(beyond)} of the rows are unusual{expected}."
+        expected = f" (of normal rows about {write_share(CLEAN_FLAGGED)})" if self.rule == "false positive rate" else ""
+        return f"{text} Without such a shift, {write_share(beyond)} of the rows would be flagged{expected}."
 
     @cached_property
     def errors(self) -> list[CellReason]:
-        """The cells that look like errors, the strangest first, of flagged rows and others.
+        """The cells to check, the strangest first, of flagged rows and others.
 
         In any row, a number is listed that a wide gap separates from all normals and from the other rows, as batches
         without errors have it in one case of ten, and a category that is more like a known one than these are like each
         other. In a row that is flagged, a number is also listed that is two deviations outside all normals, by itself
         or given the other columns, and farther than any normal is outside the others; and a category that no normal has
-        if it is as strange; but not if the batch may have shifted as a whole (`shift`), or if all flagged rows may well
-        be normal. A flagged row of which more than two cells are strange is of another kind: its cells are not listed.
-        Of a batch that stays in its file only categories are listed.
+        if it is as strange; but not if at least a fifth of the rows are flagged, as in a batch that has shifted as a
+        whole, or if all flagged rows may well be normal. A flagged row of which more than two cells are strange is of
+        another kind: its cells are not listed. Of a batch that stays in its file only categories are listed.
 
         Examples
         --------
@@ -150,7 +160,8 @@ class OutlierResult(Reported):
         """
         n_cells = Counter(cell.row for cell in self._strange_cells)
         may_be_normal = round(self.expected_false or 0) >= self.is_outlier.sum()
-        found = self._find_cells(np.zeros_like(self.is_outlier)) if self.shift or may_be_normal else self._strange_cells
+        is_doubtful = self._are_many_flagged or may_be_normal
+        found = self._find_cells(np.zeros_like(self.is_outlier)) if is_doubtful else self._strange_cells
         return [cell for cell in found if n_cells[cell.row] <= _FEW_CELLS or not self.is_outlier[cell.row]]
 
     @cached_property
@@ -160,7 +171,7 @@ class OutlierResult(Reported):
 
     @cached_property
     def _strange_cells(self) -> list[CellReason]:
-        """The cells that look like errors, and those that make a flagged row one of another kind."""
+        """The cells to check, and those that make a flagged row one of another kind."""
         return self._find_cells(self.is_outlier)
 
     def _find_cells(self, is_outlier: NDArray[np.bool_]) -> list[CellReason]:
@@ -175,8 +186,12 @@ class OutlierResult(Reported):
     def few_normals(self) -> str:
         """A warning if there are very few normal rows; else ""."""
         n_normals = len(self.detector._normals)
-        few = f"With {write_count(n_normals, 'normal row')}, outliers are easily missed; give more if you can."
-        return few if n_normals < _FEW_NORMALS else ""
+        if n_normals >= _FEW_NORMALS:
+            return ""
+        rows = write_count(n_normals, "normal row")
+        return (
+            f"Flags vary a lot with only {rows}: some may be false, and outliers may be missed. Look at the first rows."
+        )
 
     @property
     def row_names(self) -> Sequence[str] | None:

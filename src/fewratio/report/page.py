@@ -23,6 +23,8 @@ _STATIC = Path(__file__).parent / "static"
 # Most rows of a table in a notebook.
 _FEW_ROWS = 10
 _LONGEST_SETTING = 1000
+# Cells that say nothing, a cell that begins with a date, and texts that take more than one line on a phone.
+_NOTHING, _DATE, _LONG = ("", "–"), re.compile(r"\d{4}-\d\d-\d\d"), 30
 # Texts of a chart that recur so often are kept once.
 _OFTEN = 4
 # Blanks at which a line must not break: "p = 0.01", "95 %", "1 ± 2".
@@ -57,7 +59,7 @@ class Table:
     colours : mapping of str to str
         Headings that are marked with the colour of a sample.
     minor : sequence of str
-        Headings of columns that a phone leaves out.
+        Headings of columns that a phone shows in small print.
     is_folded : bool
         Whether only the caption is shown until the reader opens the table.
     """
@@ -198,12 +200,20 @@ def _as_code(value: Any) -> str:
 
 
 class _Cell(NamedTuple):
-    """A cell for the template: its text, the number to sort by, a chart, and the number of that chart."""
+    """A cell for the template: its text, the number to sort by, a chart with its number, and the class of its style."""
 
     text: str
     value: float | None = None
     chart: Chart | None = None
     number: Any = None
+    style: str = ""
+
+    def with_style(self, heading: str) -> "_Cell":
+        """Align a number, or nothing below a number, with its heading; keep a date on a line."""
+        style = "long" if len(self.text) > _LONG else "whole" if _DATE.match(self.text) else ""
+        if self.value is not None or ("number" in heading and self.text in _NOTHING):
+            style = "number"
+        return self._replace(style=" ".join([style, "minor"] if "minor" in heading else [style]).strip())
 
 
 class _Charts:
@@ -242,15 +252,16 @@ class _Charts:
         if isinstance(block, Table):
             rows = [[self._cell(cell) for cell in row] for row in _write_columns(block.rows)]
             # Headings are aligned with the cells below them; a row's name is text.
-            are_numbers = [cell.value is not None for cell in rows[0]] if rows else [False] * len(block.headings)
+            are_numbers = [_is_number(column) for column in zip(*rows, strict=False)] or [False] * len(block.headings)
             classes = [
                 " ".join(["number"] * is_number + ["minor"] * (heading in block.minor))
                 for heading, is_number in zip(block.headings, [False, *are_numbers[1:]], strict=True)
             ]
             larger: list[Any] = [(self.add(chart), chart.description) for chart in block.larger]
             larger += [None] * (len(rows) - len(larger))
+            styled = [[cell.with_style(each) for cell, each in zip(row, classes, strict=False)] for row in rows]
             item |= {
-                "rows": list(zip(rows, larger, strict=True)),
+                "rows": list(zip(styled, larger, strict=True)),
                 "headings": list(zip(block.headings, classes, strict=True)),
             }
         return item
@@ -272,6 +283,11 @@ class _Charts:
         config = json.dumps(self.config, allow_nan=False)
         whole = f'{{"config":{config},"specs":{specs},"columns":{columns},"charts":{entries}}}'
         return whole.replace("<", "\\u003c")
+
+
+def _is_number(column: Sequence[_Cell]) -> bool:
+    """Return whether the first cell that says anything is a number."""
+    return next((cell.value is not None for cell in column if cell.text not in _NOTHING), False)
 
 
 def _write_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
