@@ -274,9 +274,8 @@ class ComparisonResult(Reported):
         """What a model that was trained on related datasets gives here, in words; None without one."""
         if not self.has_sources:
             return None
-        return (
-            "trained on related datasets; gives the divergence, the ratios of the rows, and half of the test's evidence"
-        )
+        test = ", and the test combines it with its own statistics" * (self.p_value is not None)
+        return f"trained on related datasets; it estimates the divergence and the ratios of the rows{test}"
 
     @property
     def encoding(self) -> Encoding | None:
