@@ -44,6 +44,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         **result.data_used,
     }
     answer = result.summary
+    headline = result.outstanding if answer.startswith(result.outstanding) else page.first_sentence(answer)
     title, judged = f"{write_count(n, 'dataset')} compared", []
     if result.new:
         title = f"{', '.join(result.new)} among {write_count(n - len(result.new), 'dataset')}"
@@ -57,7 +58,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         page.Section("Each dataset", [_describe_each(result)]),
         page.Section("How this was made", call),
     ]
-    return page.Report(title, answer, facts, sections)
+    return page.Report(title, answer, facts, sections, headline="" if result.new else headline)
 
 
 def _show_new(result: Any, name: str) -> list[page.Block]:

@@ -212,10 +212,11 @@ class AllPairsResult(Reported):
         is_plain = self.p_values is None
         return "not adjusted for the number of datasets" if is_plain else "adjusted for the number of pairs"
 
-    def _write_outstanding(self) -> str:
+    @cached_property
+    def outstanding(self) -> str:
         """Name the datasets that are farther from all others than the rest, and the columns they have in common.
 
-        They are up to three, and less than half of all: those before the largest step between medians.
+        They are up to three, and less than half of all: those before the largest step between medians; "" if none.
         """
         listed = self.list_datasets(_MOST_OUTSTANDING + 1)
         n_most = min(_MOST_OUTSTANDING, (len(self.names) - 1) // 2)
@@ -233,7 +234,7 @@ class AllPairsResult(Reported):
             far = "far " * (min(abs(each[column]) for each in effects for column in shared) > _FAR)
             said = f": {join_names(shared)} {far}{'above' if effects[0][shared[0]] > 0 else 'below'} the rest"
         stand = "stands out most" if len(names) == 1 else "stand out most"
-        return f"{join_names(names)} {stand} (median divergence {join_names([f'{x:.2f}' for x in medians])}){said}. "
+        return f"{join_names(names)} {stand} (median divergence {join_names([f'{x:.2f}' for x in medians])}){said}."
 
     @cached_property
     def summary(self) -> str:
@@ -248,7 +249,7 @@ class AllPairsResult(Reported):
         p_value = self.write_p_value(*farthest)
         if len(apart) == 1:
             return f"The divergence of {least} is {found} ({self.p_heading} = {p_value})."
-        first = self._write_outstanding()
+        first = f"{self.outstanding} " * bool(self.outstanding)
         if self.adjusted_p_values is not None:
             # Each pair appears twice in the table.
             n_different = int((self.adjusted_p_values <= LEVEL).sum()) // 2
