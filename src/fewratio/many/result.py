@@ -232,7 +232,11 @@ class AllPairsResult(Reported):
         said = ""
         if shared:
             far = "far " * (min(abs(each[column]) for each in effects for column in shared) > _FAR)
-            said = f": {join_names(shared)} {far}{'above' if effects[0][shared[0]] > 0 else 'below'} the rest"
+            # Columns of files without a heading are numbers.
+            called = "columns " * all(str(column).isdigit() for column in shared)
+            called = called if len(shared) > 1 else called.replace("columns", "column")
+            where = "above" if effects[0][shared[0]] > 0 else "below"
+            said = f": {called}{join_names(list(map(str, shared)))} {far}{where} the rest"
         stand = "stands out most" if len(names) == 1 else "stand out most"
         return f"{join_names(names)} {stand} (median divergence {join_names([f'{x:.2f}' for x in medians])}){said}."
 
