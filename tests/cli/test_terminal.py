@@ -132,3 +132,11 @@ def test_names_that_share_their_beginning_stay_distinct(narrow):
     names = [f"{part} {of} of the flower (cm)" for part in ("sepal", "petal") for of in ("length", "width")]
     heading, *_ = frame.align_columns([("", *names), ("0", *"1234")])
     assert len(set(heading.split("  "))) >= 5
+
+
+def test_a_missing_value_is_a_dash_among_numbers():
+    assert list(frame.align_columns([("row", "speed"), ("a", None), ("b", 12.5)])) == [
+        "  row  speed",
+        "  a        -",
+        "  b     12.5",
+    ]

@@ -303,6 +303,16 @@ def test_columns_may_come_in_another_order(filled):
         assert {score["column"] for score in json.loads(done.stdout)["columns"]} == {"x", "y"}
 
 
+def test_train_and_compare_say_in_words_what_the_model_is_from_and_gives(filled, tmp_path):
+    model = str(tmp_path / "few.model")
+    learned = run(["train", "sources", "-o", model, "--learner", "network", "--steps", "3"], filled)
+    assert learned.stdout.startswith("Learned from 6 datasets in sources (120 rows).\n")
+    estimates = "trained on related datasets; it estimates the divergence and the ratios of the rows"
+    for permutations, combined in (("0", ""), ("9", ", and the test combines it with its own statistics")):
+        told = run(["compare", "a.csv", "b.csv", "--model", model, "--permutations", permutations], filled).stdout
+        assert f"model       few.model: {estimates}{combined}\n" in told
+
+
 def test_info_tells_what_was_learned(filled):
     done = run(["info", "m.model"], filled)
     assert done.exit_code == 0, done.output
@@ -320,7 +330,8 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     assert json.loads(done.stdout)["estimator"] == "AutoRatioEstimator"
     shares = json.loads(done.stdout)["learned_shares"]
     told = run(["info", model], filled)
-    assert f"count for {100 * shares[0]:.0f} % at 1, {100 * shares[1]:.0f} % at 3, " in told.stdout
+    weights = f"learned from them has {100 * shares[0]:.0f} %, {100 * shares[1]:.0f} % and "
+    assert f"with 1, 3 and 5 rows per sample, what was {weights}" in told.stdout
     assert "AutoRatioEstimator" in told.stdout
     assert "2 (x, y)" in told.stdout
     assert "learned     from 6 sources, 120 rows" in told.stdout

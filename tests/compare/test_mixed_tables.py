@@ -350,7 +350,11 @@ def test_columns_that_differ_together_are_listed_though_neither_does_alone():
     assert found.p_value == 0.001
     assert all(column.p_value > 0.05 for column in found.columns)
     assert {column.column for column in found.joint_columns} == {"distance", "time"}
-    for text in ("distance *", "time *", "* no difference alone, but part of a joint one"):
+    for text in (
+        "distance *",
+        "time *",
+        "* its own p is above 0.05, but half of the divergence or more is lost without it",
+    ):
         assert text in found.to_html()
     assert "x *" not in found.to_html()
 

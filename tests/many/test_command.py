@@ -1,5 +1,6 @@
 """`compare-all`, `index` and `search` in the shell."""
 
+import re
 import sys
 
 import numpy as np
@@ -91,6 +92,8 @@ def test_a_new_table_is_not_followed_by_other_pairs(tmp_path, sites):
     assert lines[0].startswith("Nothing shows that new is unlike the 3 other datasets (p = ")
     assert lines[0].endswith("There are too few to decide: no p-value can be below 0.25.")
     assert any(line.startswith("outside     x, ") for line in lines)
+    chance = lines.index(f"{'':<12}(outside the range of the others, which may be chance)")
+    assert chance <= 4
     assert any(line.split()[:3] == ["nearest", "to", "new"] for line in lines)
     assert "stands out by" not in done.stdout
 
@@ -104,6 +107,29 @@ def test_swapped_arguments_get_a_hint(tmp_path, sites):
     swapped = run(tmp_path, "search", "new.csv", "s.index")
     assert swapped.exit_code == 2
     assert "Write search s.index new.csv." in swapped.stderr
+
+
+def test_a_table_instead_of_a_folder_needs_by(tmp_path, sites):
+    write(tmp_path / "one.csv", sites["a"])
+    done = run(tmp_path, "compare-all", "one.csv")
+    assert done.exit_code == 2
+    assert "'one.csv' is a table; expected a folder" in done.stderr
+    assert "give --by COLUMN" in done.stderr
+
+
+def test_up_to_fifteen_datasets_are_all_shown_and_the_report_with_more_is_named(tmp_path):
+    rng = np.random.default_rng(0)
+    for place in range(16):
+        write(tmp_path / "sites" / f"site{place}.csv", rng.normal(3 * (place < 2), 1, (12, 2)))
+    many = run(tmp_path, "compare-all", "sites", "--report", "all.html").stdout
+    assert re.match(r"site[01] and site[01] stand out most \(median divergence 0.\d\d and 0.\d\d\): ", many)
+    assert " far above the rest. " in many
+    assert "  and 6 more, in all.html" in many
+    assert "of the nearest one, not adjusted for the number of datasets" in many
+    (tmp_path / "sites" / "site15.csv").unlink()
+    all_shown = run(tmp_path, "compare-all", "sites").stdout
+    assert sum(line.startswith("  site") for line in all_shown.splitlines()) == 15
+    assert "--report FILE.html" not in all_shown
 
 
 def test_a_search_needs_no_other_package_and_names_columns_outside_the_range(tmp_path, sites, monkeypatch):

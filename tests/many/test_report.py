@@ -27,6 +27,7 @@ def many(n):
 def test_the_answer_names_the_extremes(three):
     report = three._report()
     assert report.answer.startswith("2 of 3 pairs differ (adjusted p-value at most 0.05); <a> and b differ most")
+    assert report.parts[1].startswith("b stands out most (median divergence 0.")
     assert report.facts["Datasets"] == "3, so 3 pairs"
 
 

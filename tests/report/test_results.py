@@ -41,9 +41,28 @@ def different():
 def test_the_answer_names_what_differs(different):
     report = different._report()
     assert " Without size, no difference was found (p = " in different.verdict
-    assert report.answer == f"{different.verdict} The column size alone separates 96 % of the rows.\nStrongest: size."
+    said = f"{different.verdict} The column size alone separates 96 % of the rows.\nClearest, by p-value: size."
+    assert report.answer == said
     assert report.facts["Rows"].startswith("40 of A, ")
     assert "of at most 0.5" in report.facts["Divergence"]
+
+
+def test_a_column_of_similar_means_says_what_differs_and_the_largest_effect_is_named():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 200, 3))
+    # Two peaks, of the same mean and deviation as before.
+    b[:, 1] = np.sign(b[:, 1]) * 0.995 + 0.1 * rng.normal(size=200)
+    a[:, 0] += 0.1
+    b[:, 2] *= 3
+    result = compare_datasets(a - [0, a[:, 1].mean(), 0], b - [0, b[:, 1].mean(), 0], random_state=0)
+    report = result._report()
+    assert "1 (similar mean, different shape)" in report.answer
+    assert "2 (similar mean, different spread)" in report.answer
+    assert "0 (" not in report.answer
+    assert "Similar mean, different shape: 1. " in tables(report)["Columns, the clearest first"].note
+    largest = max(result.columns, key=lambda each: abs(each.effect))
+    assert largest.column == 0 != result.columns[0].column
+    assert f"the largest that of 0: {largest.effect:+.2f}." in result.to_html()
 
 
 def test_the_answer_says_that_nothing_was_found():
@@ -128,7 +147,7 @@ def test_without_a_test_there_is_none():
 
 
 def test_each_column_has_a_row_and_a_small_chart(different):
-    table = tables(different._report())["Columns, the strongest first"]
+    table = tables(different._report())["Columns, the clearest first"]
     assert [row[0] for row in table.rows] == [each.column for each in different.columns]
     assert all(isinstance(row[table.headings.index("distributions")], Chart) for row in table.rows)
     assert table.is_searchable

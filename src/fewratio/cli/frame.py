@@ -47,8 +47,8 @@ SHOWN = 10
 _LEAST_WIDTH = 12
 # The fewest characters in a line of a text that goes on below.
 _LEAST_TEXT = 30
-# A number in a cell, or an empty cell.
-_NUMBER = re.compile(r"(> |over )?[+-]?[\d.,]+(e[+-]?\d+)?( ?%| [mbtr]+illion)?|")
+# A number in a cell, an empty cell, or one of a missing value.
+_NUMBER = re.compile(r"(> |over )?[+-]?[\d.,]+(e[+-]?\d+)?( ?%| [mbtr]+illion)?|-?")
 
 # The exit code if a condition of --fail-if holds.
 FAILED = 3

@@ -14,6 +14,7 @@ from fewratio.data.non_overlapping import Levels
 from fewratio.data.spelling import differ_in_a_letter, find_misprints
 from fewratio.errors import warn
 from fewratio.estimators.samples import Samples
+from fewratio.testing import LEVEL
 
 # A value far from all others may mean "missing" if it occurs this often, beside this many distinct others.
 _N_CODES, _N_OTHERS = 3, 10
@@ -207,7 +208,17 @@ def explain_parts(result: Any, columns: Sequence[ColumnDifference]) -> list[str]
         but = f"; for columns that overlap, also without {result.set_aside}" if result.set_aside else ""
         said.append(f"alone: the divergence of this column alone; without: of all other columns{but}")
     joint = result.joint_columns
-    return said + ["* no difference alone, but part of a joint one"] * any(each in joint for each in columns)
+    star = f"* its own p is above {LEVEL}, but half of the divergence or more is lost without it"
+    return said + [star] * any(each in joint for each in columns)
+
+
+def explain_small_effects(result: Any, columns: Sequence[ColumnDifference]) -> list[str]:
+    """Name the columns whose means are similar though they differ, with what differs."""
+    found: dict[str, list[str]] = {}
+    for each in columns:
+        if said := result.explain_small_effect(each):
+            found.setdefault(said, []).append(str(each.column))
+    return [f"{said}: {', '.join(names)}" for said, names in found.items()]
 
 
 def _describe_levels(levels: Levels, n_first: int, described: ColumnDifference) -> dict[str, Any]:

@@ -240,7 +240,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
 
 
 def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]") -> "Iterator[str]":
-    from fewratio.compare.columns import explain_effects, explain_parts
+    from fewratio.compare.columns import explain_effects, explain_parts, explain_small_effects
     from fewratio.compare.verdict import write_source
     from fewratio.core.effects import write_effect
     from fewratio.core.wording import write_share
@@ -272,7 +272,11 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
     if differ:
-        said = [*explain_parts(result, shown if optional else result.joint_columns), write_source(result)]
+        said = [
+            *explain_small_effects(result, shown),
+            *explain_parts(result, shown if optional else result.joint_columns),
+            write_source(result),
+        ]
         yield from (f"  {each}" for each in filter(None, said))
 
 

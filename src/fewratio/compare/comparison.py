@@ -22,7 +22,7 @@ from fewratio.compare.columns import (
 from fewratio.compare.divergence import EstimatorModel, Held, LogisticModel, Model, cross_fit, measure_parts
 from fewratio.compare.regions import Region, bin_columns, find_regions
 from fewratio.compare.relations import Relation, describe_relations
-from fewratio.compare.verdict import LARGEST, rate_divergence, shows_more, write_verdict
+from fewratio.compare.verdict import LARGEST, explain_small_effect, rate_divergence, shows_more, write_verdict
 from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
@@ -274,9 +274,8 @@ class ComparisonResult(Reported):
         """What a model that was trained on related datasets gives here, in words; None without one."""
         if not self.has_sources:
             return None
-        return (
-            "trained on related datasets; gives the divergence, the ratios of the rows, and half of the test's evidence"
-        )
+        test = ", and the test combines it with its own statistics" * (self.p_value is not None)
+        return f"trained on related datasets; it estimates the divergence and the ratios of the rows{test}"
 
     @property
     def encoding(self) -> Encoding | None:
@@ -346,7 +345,7 @@ class ComparisonResult(Reported):
 
     @cached_property
     def columns(self) -> list[ColumnDifference]:
-        """How each column differs, the strongest first: a table for ``pandas.DataFrame(result.columns)``."""
+        """How each column differs, the smallest p-value first: a table for ``pandas.DataFrame(result.columns)``."""
         parts, nothing = self._parts[1], (None, None)
         return [
             each._replace(alone=alone, without=without)
@@ -471,6 +470,10 @@ class ComparisonResult(Reported):
             for each in self.columns
             if (each.p_value or 0) > LEVEL and each.without is not None and each.without < most
         ]
+
+    def explain_small_effect(self, column: ColumnDifference) -> str:
+        """Say what differs in a column of `columns` if not its mean; "" if its mean does, or rows belong together."""
+        return "" if self._request.blocks is not None else explain_small_effect(column, *self._n_units)
 
     def describe_divergence(self) -> str:
         """Write the divergence with its limits."""

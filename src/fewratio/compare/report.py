@@ -12,7 +12,7 @@ from fewratio.charts.distributions import grouped_bars, marked_histogram, signed
 from fewratio.charts.points import limit_chart, small_scatter
 from fewratio.charts.style import FIRST, SECOND
 from fewratio.compare.blocks import describe_pairs
-from fewratio.compare.columns import WORDS_NAMED, explain_effects, explain_parts
+from fewratio.compare.columns import WORDS_NAMED, explain_effects, explain_parts, explain_small_effects
 from fewratio.compare.regions import explain_regions
 from fewratio.compare.verdict import write_headline, write_source
 from fewratio.core.draws import draw_rows
@@ -120,16 +120,18 @@ def _overview(result: Any) -> list[page.Block]:
 
 
 def _answer(result: Any) -> str:
-    named = [cut(str(each.column)) for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
-    strongest = f"\nStrongest: {', '.join(named)}."
+    differ = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
+    explained = [(cut(str(each.column)), result.explain_small_effect(each)) for each in differ]
+    named = ", ".join(f"{name} ({said})" if said else name for name, said in explained)
+    first = f"\n{'Strongest' if result.p_value is None else 'Clearest, by p-value'}: {named}."
     caution = f"\n{result.caution}" if result.caution else ""
     if result.p_value is None:
-        return f"{result.verdict}{_apart(result)}{strongest}{caution}"
+        return f"{result.verdict}{_apart(result)}{first}{caution}"
     rest = f"{_not_compared(result)}{caution}"
     if result.p_value > LEVEL:
         return f"{result.verdict}{_apart(result)}{rest}"
     together = "\nNo single column stands out; they differ together."
-    told = strongest if named else together
+    told = first if named else together
     told += f" {source}" if (source := write_source(result)) else ""
     told += f"\n{result.words[0].write(result.names)}." if result.words else ""
     told += f"\n{result.relations[0].write(result.names)}." if result.relations else ""
@@ -203,7 +205,7 @@ def draw_comparison(result: Any) -> Picture:
     panels = [(_ratios(result), "Ratio at the rows", 300)]
     if result.statistic is not None:
         panels.append((_test(result), f"Test: p = {result.p_value:.3g}", 300))
-    panels.append((_effects(result), "Columns, the strongest first", 260))
+    panels.append((_effects(result), _title_columns(result), 260))
     return combine(panels, " and ".join(cut(name, 48) for name in result.names))
 
 
@@ -235,9 +237,15 @@ def _effects(result: Any) -> Chart:
     is_clear = [each.p_value is None or each.p_value <= LEVEL for each in shown]
     title = [f"effect; above 0: more in {cut(result.names[0], 20)}"]
     title += [] if all(is_clear) else [f"grey: p > {LEVEL}"]
-    largest = write_effect(shown[0].effect) or "none"
-    about = f"Effect sizes of {write_count(len(shown), 'column')}, the strongest {names[0]} with {largest}."
+    largest = max(shown, key=lambda each: abs(each.effect or 0))
+    size = write_effect(largest.effect) or "none"
+    about = f"Effect sizes of {write_count(len(shown), 'column')}, the largest that of {largest.column}: {size}."
     return signed_bars(names, effects, is_clear, title, about)
+
+
+def _title_columns(result: Any) -> str:
+    """Name the order of the columns: by p-value, or by effect if there was no test."""
+    return f"Columns, the {'strongest' if result.p_value is None else 'clearest'} first"
 
 
 def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int, Distribution]) -> list[page.Block]:
@@ -262,7 +270,8 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     left, names = len(result.columns) - len(shown), [each.column for each in shown]
     note = (
         f"Effect: {explain_effects(shown, a)}. "
-        + "p: adjusted for all columns. " * is_tested
+        + "p: adjusted for all columns; the smallest comes first. " * is_tested
+        + "".join(f"{start_sentence(said, ())}. " for said in explain_small_effects(result, shown))
         + f"Distributions: {a} above the line, {b} below it, on the same bins."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
         + "".join(f" {start_sentence(said, names)}." for said in explain_parts(result, shown))
@@ -270,7 +279,7 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     return [
         _effects(result),
         page.Table(
-            "Columns, the strongest first",
+            _title_columns(result),
             headings,
             table,
             True,
@@ -296,7 +305,7 @@ def _words(result: Any) -> page.Block:
     ]
     note = f"Shares: rows that have it. p: adjusted for all words and phrases. {WORDS_NAMED}"
     headings = ["word or phrase", "column", *result.names, "p"]
-    return page.Table("Words that differ, the strongest first", headings, table, len(table) > 20, note)
+    return page.Table("Words that differ, the clearest first", headings, table, len(table) > 20, note)
 
 
 def _relations(result: Any, command: str | None) -> list[page.Block]:

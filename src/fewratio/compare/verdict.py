@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.wording import write_limit, write_list
+from fewratio.data.column_kinds import BOOLEAN
 from fewratio.testing import LEVEL
 
 LARGEST = "very large"
@@ -57,11 +58,49 @@ def shows_more(column: Any, magnitude: str | None, n_first: int, n_second: int) 
     """
     if magnitude is None or (column.p_value or 0) > LEVEL:
         return False
-    gaps = 2 * (math.asin(column.missing_first**0.5) - math.asin(column.missing_second**0.5))
     by_chance = _LIMIT * (1 / n_first + 1 / n_second) ** 0.5
-    effect = max(0.0, abs(column.effect or 0.0) - by_chance, abs(gaps) - by_chance)
+    effect = max(0.0, abs(column.effect or 0.0) - by_chance, abs(_compare_gaps(column)) - by_chance)
     # Means that are d deviations apart explain this share.
     return effect**2 / (4 + effect**2) >= _BANDS[magnitude]
+
+
+def _compare_gaps(column: Any) -> float:
+    """Return the effect size of the shares of missing values."""
+    return 2 * (math.asin(column.missing_first**0.5) - math.asin(column.missing_second**0.5))
+
+
+def explain_small_effect(column: Any, n_first: int, n_second: int) -> str:
+    """Say what differs in a column, given as `ColumnDifference`, if not its mean; else "".
+
+    The p-value looks at more than the mean, which the effect compares.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> column = SimpleNamespace(
+    ...     p_value=0.001,
+    ...     kind="number",
+    ...     effect=0.06,
+    ...     missing_first=0,
+    ...     missing_second=0,
+    ...     deviation_first=21.0,
+    ...     deviation_second=18.0,
+    ... )
+    >>> explain_small_effect(column, 70, 80)
+    'similar mean, different shape'
+    """
+    by_chance = _LIMIT * (1 / n_first + 1 / n_second) ** 0.5
+    spreads = column.deviation_first, column.deviation_second
+    if column.p_value is None or column.p_value > LEVEL or column.kind == BOOLEAN or None in (*spreads, column.effect):
+        return ""
+    if abs(column.effect) > by_chance:
+        return ""
+    # A few gaps against none are less clear than their effect.
+    if abs(_compare_gaps(column)) > 2 * by_chance:
+        return "similar mean, different share of missing values"
+    # The logarithm of a deviation has about half the variance of a mean in deviations.
+    is_wider = min(spreads) == 0 or abs(math.log(spreads[0] / spreads[1])) > by_chance / 2**0.5
+    return f"similar mean, different {'spread' if is_wider and max(spreads) else 'shape'}"
 
 
 def write_verdict(result: Any) -> str:

@@ -207,13 +207,15 @@ def write_share(share: float) -> str:
 
 
 def write_cell(value: Any, digits: int = 5) -> str:
-    """Write a value of a table; of a vector only the first numbers.
+    """Write a value of a table; of a vector only the first numbers, and a missing one as a dash.
 
     Examples
     --------
-    >>> write_cell(2 / 3), write_cell("lamp"), write_cell([2 / 3, 1, 0.25, 7])
-    ('0.66667', 'lamp', '[0.667, 1, 0.25, ...]')
+    >>> write_cell(2 / 3), write_cell("lamp"), write_cell([2 / 3, 1, 0.25, 7]), write_cell(None)
+    ('0.66667', 'lamp', '[0.667, 1, 0.25, ...]', '-')
     """
+    if value is None:
+        return "-"
     if isinstance(value, list) and all(isinstance(each, float | int) for each in value):
         return f"[{', '.join([*(write_number(each, 3) for each in value[:3]), *(['...'] if len(value) > 3 else [])])}]"
     return write_number(value, digits) if isinstance(value, float) else str(value)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import JSON, Field, Verb
-from fewratio.core.wording import write_count, write_share
+from fewratio.core.wording import join_names, write_count, write_share
 
 if TYPE_CHECKING:
     from fewratio.data.encoding import Encoding
@@ -97,8 +97,9 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
 
     n_sources = estimator.learned_[0].n_sources_ or FEWEST
     fixed = f" (as in other collections: fewer than {FEWEST} sources cannot be held out)" * (n_sources < FEWEST)
-    of_sizes = (f"{write_share(at_size(estimator.learned_shares_, size, SIZES))} at {size}" for size in _SIZES)
-    return [f"count for {', '.join(of_sizes)} rows per sample; what needs no sources counts for the rest{fixed}"]
+    shares = join_names([write_share(at_size(estimator.learned_shares_, size, SIZES)) for size in _SIZES])
+    learned = f"with {join_names(list(map(str, _SIZES)))} rows per sample, what was learned from them has {shares}"
+    return [f"{learned} of the weight; what the two samples show by themselves has the rest{fixed}"]
 
 
 _FILE = "A model that `fewratio train` wrote, or a reference."

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import COLUMNS, JSON, MARKS, SEED, WINDOW, Field, Page, Verb, declare_file
+from fewratio.core.wording import write_count
 from fewratio.errors import ParameterError
 from fewratio.learn import summaries
 from fewratio.learn.info import describe_learned, describe_weight_of_sources
@@ -71,8 +72,9 @@ def train(
     if not is_first_process():
         return
     estimator.save(output)
+    n_rows = int(collection.sizes.sum())
     lines = [
-        f"Learned from {collection!r}.",
+        f"Learned from {write_count(len(collection), 'dataset')} in {folder} ({write_count(n_rows, 'row')}).",
         *([] if collection.encoding is None else [f"columns  {collection.encoding.summary}"]),
         *(f"sources  {line}" for line in describe_weight_of_sources(estimator)),
         *(f"  {network.summary()}" for network in getattr(estimator, "networks_", [])),

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 from fewratio.cli import frame
 from fewratio.cli.verb import FOLDER, SHARED, Field, Page, Verb, declare_count
 from fewratio.errors import ParameterError
+from fewratio.testing import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fewratio.many.result import AllPairsResult
+
+# Up to this many datasets, all are shown.
+_SHOWN = 15
 
 
 def compare_all(
@@ -31,6 +35,9 @@ def compare_all(
     if new is not None and folder.is_file() and new.is_dir():
         found = f"{str(folder)!r} is a file, and {str(new)!r}, which --new names, is a folder"
         raise ParameterError(f"{found}; expected the folder first. Write compare-all {new} --new {folder}.")
+    if by is None and folder.is_file():
+        found = f"{str(folder)!r} is a table; expected a folder with one data file per dataset"
+        raise ParameterError(f"{found}. If one of its columns names the datasets, give --by COLUMN.")
     if by is None:
         datasets, estimator = request.read_folder(folder, *([] if new is None else [new]))
     else:
@@ -55,25 +62,31 @@ def compare_all(
 
 
 def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
+    from fewratio.many.result import MOST_BY_CHANCE
+
     for name in result.new:
         yield result.verdict(name)
         outside = [str(each) for each in result.new_columns(name) if each.is_outside]
-        yield from (f"{'' if place else 'outside':<12}{each}" for place, each in enumerate(outside[: frame.SHOWN]))
+        is_unlike = result.new_p_values[name] <= LEVEL
+        most = frame.SHOWN if is_unlike else MOST_BY_CHANCE
+        yield from (f"{'' if place else 'outside':<12}{each}" for place, each in enumerate(outside[:most]))
+        if outside and not is_unlike:
+            yield f"{'':<12}(outside the range of the others, which may be chance)"
         near = [
             (other, f"{max(0.0, far):.2f}", result.write_p_value(name, other)) for other, far in result.nearest(name)
         ]
         yield from frame.align_columns([(f"nearest to {name}", "divergence", result.p_heading), *near])
     if not result.new:
         yield result.summary
-        yield from _write_datasets(result)
+        yield from _write_datasets(result, request)
     yield f"divergence  {result.scale}"
     yield from (f"{what.lower():<12}{said}" for what, said in result.data_used.items())
 
 
-def _write_datasets(result: "AllPairsResult") -> "Iterator[str]":
+def _write_datasets(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
     """Write the datasets that stand out most: how far from the others, by which columns, and the nearest one."""
     table = []
-    for name, median in result.list_datasets(frame.SHOWN):
+    for name, median in result.list_datasets(frame.SHOWN if len(result.names) > _SHOWN else _SHOWN):
         ((nearest, divergence),) = result.nearest(name, 1)
         p_value = result.write_p_value(name, nearest)
         table.append((name, f"{median:.2f}", nearest, f"{max(0.0, divergence):.2f}", p_value))
@@ -86,9 +99,10 @@ def _write_datasets(result: "AllPairsResult") -> "Iterator[str]":
             break
     yield from frame.align_columns(cells)
     if len(result.names) > len(table):
-        yield f"  and {len(result.names) - len(table)} more; --report FILE.html shows all"
+        where = f", in {request.report}" if request.report else "; --report FILE.html shows all"
+        yield f"  and {len(result.names) - len(table)} more{where}"
     by = "; stands out by: Cohen's d from all other rows" * (len(cells[0]) > len(table[0]))
-    yield f"(median: of the divergences from all others; p: of the nearest one{by})"
+    yield f"(median: of the divergences from all others; {result.p_heading}: of the nearest one, {result.p_note}{by})"
 
 
 def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:

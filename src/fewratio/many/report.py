@@ -10,8 +10,10 @@ from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count, write_fixed, write_number
+from fewratio.many.result import MOST_BY_CHANCE
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
+from fewratio.testing import LEVEL
 
 # Cells along a side of the heat map; more datasets share cells.
 _MOST_CELLS = 80
@@ -42,6 +44,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         **result.data_used,
     }
     answer = result.summary
+    headline = result.outstanding if answer.startswith(result.outstanding) else page.first_sentence(answer)
     title, judged = f"{write_count(n, 'dataset')} compared", []
     if result.new:
         title = f"{', '.join(result.new)} among {write_count(n - len(result.new), 'dataset')}"
@@ -55,7 +58,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
         page.Section("Each dataset", [_describe_each(result)]),
         page.Section("How this was made", call),
     ]
-    return page.Report(title, answer, facts, sections)
+    return page.Report(title, answer, facts, sections, headline="" if result.new else headline)
 
 
 def _show_new(result: Any, name: str) -> list[page.Block]:
@@ -71,9 +74,10 @@ def _show_new(result: Any, name: str) -> list[page.Block]:
         f"{n_far} of them are at least as unlike, so p = (1 + {n_far}) / (1 + {len(others)}). At most "
         f"{result.settings['n_rows']} rows were drawn of each dataset."
     )
+    is_unlike = result.new_p_values[name] <= LEVEL
     columns = [
         (each.column, each.statistic, *map(_number, (each.value, each.low, each.high, each.score)))
-        for each in result.new_columns(name)[:_SHOWN]
+        for each in result.new_columns(name)[: _SHOWN if is_unlike else MOST_BY_CHANCE]
     ]
     of_columns = ("column", "statistic", name, "smallest of the others", "largest", "score")
     nearest = [
@@ -82,7 +86,12 @@ def _show_new(result: Any, name: str) -> list[page.Block]:
     ]
     return [
         replace(chart, caption=about),
-        page.Table(f"Columns of {name}, those outside the range of the others first", of_columns, columns),
+        page.Table(
+            f"Columns of {name}, those outside the range of the others first",
+            of_columns,
+            columns,
+            note="" if is_unlike else "These are the farthest; they may be chance.",
+        ),
         page.Table(f"Nearest to {name}", ("dataset", "divergence", "p"), nearest),
     ]
 
@@ -168,7 +177,8 @@ def _describe_each(result: Any) -> page.Table:
     )
     if n > _MOST_DESCRIBED:
         note += f" Only the first {_MOST_DESCRIBED} are described."
-    note += " p: the chance of a difference as large from the nearest dataset, if there is none." * has_tests
+    chance = "how often a difference this large from the nearest dataset would occur by chance"
+    note += f" {result.p_heading}: {chance} ({result.p_note})." * has_tests
     note += f" {n - len(rows)} more datasets are left out here; compare_all(...).nearest(name) has them." * (
         n > len(rows)
     )

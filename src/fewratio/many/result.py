@@ -30,6 +30,10 @@ _MOST_SHOWN = 1000
 _CHANCE = 3.0
 # Divergences below this are 0 when rounded.
 _ROUNDED = 0.005
+# Most datasets that the answer says to stand out; and from which effect on they are far from the rest.
+_MOST_OUTSTANDING, _FAR = 3, 1.0
+# Most columns to name of a new dataset that nothing shows to be unlike the others.
+MOST_BY_CHANCE = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,9 +206,43 @@ class AllPairsResult(Reported):
         """What tables call the p-values of `write_p_value`."""
         return "p" if self.p_values is None else "adjusted p"
 
+    @property
+    def p_note(self) -> str:
+        """Whether the p-values of `write_p_value` are adjusted."""
+        is_plain = self.p_values is None
+        return "not adjusted for the number of datasets" if is_plain else "adjusted for the number of pairs"
+
+    @cached_property
+    def outstanding(self) -> str:
+        """Name the datasets that are farther from all others than the rest, and the columns they have in common.
+
+        They are up to three, and less than half of all: those before the largest step between medians; "" if none.
+        """
+        listed = self.list_datasets(_MOST_OUTSTANDING + 1)
+        n_most = min(_MOST_OUTSTANDING, (len(self.names) - 1) // 2)
+        gaps = [listed[k][1] - listed[k + 1][1] for k in range(n_most)]
+        if not gaps or max(gaps) < _ROUNDED:
+            return ""
+        names, medians = zip(*listed[: int(np.argmax(gaps)) + 1], strict=True)
+        effects = [dict(self._list_large(name)) for name in names]
+        signs = {column: {np.sign(each.get(column, 0.0)) for each in effects} for column in effects[0]}
+        # The same direction for both columns that are named.
+        alike = [(column, found) for column, found in signs.items() if len(found) == 1]
+        shared = [column for column, found in alike if found == alike[0][1]][:2]
+        said = ""
+        if shared:
+            far = "far " * (min(abs(each[column]) for each in effects for column in shared) > _FAR)
+            # Columns of files without a heading are numbers.
+            called = "columns " * all(str(column).isdigit() for column in shared)
+            called = called if len(shared) > 1 else called.replace("columns", "column")
+            where = "above" if effects[0][shared[0]] > 0 else "below"
+            said = f": {called}{join_names(list(map(str, shared)))} {far}{where} the rest"
+        stand = "stands out most" if len(names) == 1 else "stand out most"
+        return f"{join_names(names)} {stand} (median divergence {join_names([f'{x:.2f}' for x in medians])}){said}."
+
     @cached_property
     def summary(self) -> str:
-        """Which pairs differ least and most, in a sentence, and whether chance explains even the largest difference."""
+        """Which datasets stand out most, and which pairs differ least and most; or that chance explains all."""
         i, j = np.triu_indices(len(self.names), 1)
         apart = (self.divergences[i, j] + self.divergences[j, i]).clip(0) / 2
         least, most = (
@@ -215,17 +253,20 @@ class AllPairsResult(Reported):
         p_value = self.write_p_value(*farthest)
         if len(apart) == 1:
             return f"The divergence of {least} is {found} ({self.p_heading} = {p_value})."
+        first = f"{self.outstanding} " * bool(self.outstanding)
         if self.adjusted_p_values is not None:
             # Each pair appears twice in the table.
             n_different = int((self.adjusted_p_values <= LEVEL).sum()) // 2
             pairs = f"{n_different} of {len(apart)} pairs differ (adjusted p-value at most {LEVEL})"
-            return f"{pairs}; {most} differ most (divergence {found})."
+            return f"{pairs}; {most} differ most (divergence {found}). {first}".rstrip()
         if n_alike == len(apart) or (p_value[:1].isdigit() and float(p_value) > LEVEL):
             said = f"No difference was found between any two of the {len(self.names)} datasets"
             return f"{said}: {most} differ most (divergence {found}), and chance explains that (p = {p_value})."
         if n_alike > 1:
-            return f"{most} differ most (divergence {found}); {n_alike} of {len(apart)} pairs show no difference."
-        return f"{least} are the most similar (divergence {apart.min():.2f}), {most} the most different ({found})."
+            alike = f"{n_alike} of {len(apart)} pairs show no difference"
+            return f"{first}{most} differ most (divergence {found}); {alike}."
+        similar = f"{least} are the most similar (divergence {apart.min():.2f})"
+        return f"{first}{similar}, {most} the most different ({found})."
 
     @property
     def scale(self) -> str:
@@ -260,9 +301,12 @@ class AllPairsResult(Reported):
 
     def write_columns(self, name: str, most: int = 3) -> str:
         """Write the columns that a dataset stands out by, if chance does not explain them, with their effects."""
+        return ", ".join(f"{column} {write_effect(effect)}" for column, effect in self._list_large(name)[:most])
+
+    def _list_large(self, name: str) -> list[tuple[str, float]]:
+        """Return the columns that a dataset stands out by, if chance does not explain them."""
         n = len(self._samples[self._find(name)]) if len(self._samples) else 1
-        large = [(column, effect) for column, effect in self.stands_out_by(name) if abs(effect) > _CHANCE / n**0.5]
-        return ", ".join(f"{column} {write_effect(effect)}" for column, effect in large[:most])
+        return [(column, effect) for column, effect in self.stands_out_by(name) if abs(effect) > _CHANCE / n**0.5]
 
     def _find(self, name: str) -> int:
         """Return the number of a dataset."""
