@@ -141,8 +141,8 @@ def test_units_do_not_matter_unless_asked_for(filled, tmp_path, verb):
     # A ratio chooses between units, and says so.
     asked = ["--scale", "columns"] if verb == "ratio" else []
     if verb == "ratio":
-        assert "has a share of" in run(ONE[verb], filled).output
-        assert "has a share of" not in run([*ONE[verb], *asked], filled).output
+        assert "compares columns as they are" in run(ONE[verb], filled).output
+        assert "compares columns as they are" not in run([*ONE[verb], *asked], filled).output
     for folder in (filled, tmp_path):
         done = run([*ONE[verb], *asked, "--json"], folder)
         assert done.exit_code == 0, done.output

@@ -272,7 +272,9 @@ def _name_columns(name: str, help: str, label: str = "") -> Field:
 
 _MODEL = "A model that `fewratio train` wrote."
 MODEL = Field("model", _MODEL, Path, python="estimator", value="{variable}", reads="model", short="-m")
-SCALE = Field("scale", "columns: in a common unit (default); none: in their own.")
+SCALE = Field(
+    "scale", "columns: in a common unit; none: in their own. The default is columns; for ratio, what predicts best."
+)
 COLUMN_USES = (
     _name_columns("drop", "Columns not to use.", "do not use"),
     _name_columns(

@@ -202,6 +202,6 @@ class CertainEstimator(RatioEstimator):
         if not self.has_intervals:
             found = "alpha is 0" if not self.alpha else "No errors on related datasets held out are known"
             raise NotFittedError(
-                f"{found}; the interval of a {type(self).__name__} needs such errors, and an alpha above 0. Call "
-                "pretrain with pairs of related datasets, or use UniversalRatioEstimator, which needs none."
+                f"{found}; intervals follow from errors on related datasets that were held out, at an alpha above 0. "
+                "Call pretrain with pairs of related datasets, or use UniversalRatioEstimator (alpha 0.1 to 0.9)."
             )

@@ -137,8 +137,8 @@ VERB = Verb(
         Field("outlier", "Column that marks known outliers (0 and 1)."),
         Field(
             "scale",
-            "auto: ranks among all source rows, for networks columns; columns: in units of their deviations; none: as "
-            "they are.",
+            "auto: ranks among all source rows and values as they are, for networks columns; ranks; columns: in units "
+            "of their deviations; none: as they are.",
             default="auto",
         ),
         WINDOW,

@@ -11,7 +11,7 @@ from fewratio.core.wording import OF_FITTED_ROWS
 
 # The probability of intervals.
 LEVEL = 0.9
-# A smaller share of one unit is not mentioned.
+# A smaller share of columns as they are is not mentioned.
 _LEAST_SHARE = 0.005
 
 
@@ -84,6 +84,8 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     names = {"ratio": "ratio", "lower": "lower", "upper": "upper", "name": "row_names"}
     joined = {names[key]: [value for columns in pieces for value in columns[key]] for key in names if key in pieces[0]}
     payload = {"divergence": divergence, **joined}
+    if hasattr(estimator, "share_of_one_unit_"):
+        payload["share_of_one_unit"] = estimator.share_of_one_unit_
     if is_sure:
         payload["divergence_interval"] = least, most = estimator.divergence_interval(LEVEL)
         lines.insert(
@@ -99,13 +101,14 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
 
 
 def describe_units(estimator: Any) -> list[str]:
-    """Say that answers depend on units, if an estimator found that one unit for all columns helps."""
+    """Say that answers depend on units, if values as they are count."""
     share = getattr(estimator, "share_of_one_unit_", 0.0) if getattr(estimator, "scale", None) == "auto" else 0.0
     if share < _LEAST_SHARE:
         return []
-    without = "" if estimator.has_sources else " If the columns have different units, use --scale columns."
+    where = " for fewratio train" if estimator.has_sources else ""
     return [
-        f"(one unit for all columns has a share of {share:.0%}, since it predicts rows that are left out.{without})"
+        f"({100 * share:.0f} % of the answer compares columns as they are, so a column of larger numbers counts more; if the "
+        f"columns have different units, use --scale columns{where})"
     ]
 
 
