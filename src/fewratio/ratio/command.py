@@ -107,8 +107,8 @@ def describe_units(estimator: Any) -> list[str]:
         return []
     where = " for fewratio train" if estimator.has_sources else ""
     return [
-        f"({100 * share:.0f} % of the answer compares columns as they are, so a column of larger numbers counts more; if the "
-        f"columns have different units, use --scale columns{where})"
+        f"({100 * share:.0f} % of the answer compares columns as they are, so a column of larger numbers counts more; "
+        f"if the columns have different units, use --scale columns{where})"
     ]
 
 
