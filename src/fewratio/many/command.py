@@ -62,7 +62,7 @@ def compare_all(
 
 
 def _lines(result: "AllPairsResult", request: frame.Request) -> "Iterator[str]":
-    from fewratio.many.result import MOST_BY_CHANCE
+    from fewratio.many.novelty import MOST_BY_CHANCE
 
     for name in result.new:
         yield result.verdict(name)

@@ -15,6 +15,8 @@ _LEAST_VARIANCE = 0.01
 # Most pairs of columns to check one by one; otherwise each column is paired with the few it is most related to.
 _MOST_PAIRS, _PARTNERS = 1_000, 3
 _STATISTICS = "mean", "deviation", "residual"
+# Most columns to name of a new dataset that nothing shows to be unlike the others.
+MOST_BY_CHANCE = 3
 
 
 class ColumnOfDataset(NamedTuple):

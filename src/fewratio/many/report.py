@@ -10,7 +10,7 @@ from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.wording import write_count, write_fixed, write_number
-from fewratio.many.result import MOST_BY_CHANCE
+from fewratio.many.novelty import MOST_BY_CHANCE
 from fewratio.report import page
 from fewratio.report.distributions import counts_around
 from fewratio.testing import LEVEL

@@ -32,8 +32,6 @@ _CHANCE = 3.0
 _ROUNDED = 0.005
 # Most datasets that the answer says to stand out; and from which effect on they are far from the rest.
 _MOST_OUTSTANDING, _FAR = 3, 1.0
-# Most columns to name of a new dataset that nothing shows to be unlike the others.
-MOST_BY_CHANCE = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
