@@ -271,9 +271,9 @@ def test_groups_of_many_rows_say_how_many_are_used(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.normal(size=360), "y": rng.normal(size=360), "g": list("abc") * 120})
     table.to_csv(tmp_path / "t.csv", index=False)
-    assert "rows     100 of each dataset, drawn at random" in run(tmp_path, "compare-all", "t.csv", "--by", "g").stdout
+    assert "120 of each dataset; at most 100 of each, drawn at random, are used" in run(tmp_path, "compare-all", "t.csv", "--by", "g").stdout
     table[60:].to_csv(tmp_path / "t.csv", index=False)
-    assert "rows     " not in run(tmp_path, "compare-all", "t.csv", "--by", "g").stdout
+    assert "drawn at random" not in run(tmp_path, "compare-all", "t.csv", "--by", "g").stdout
 
 
 def test_the_normal_rows_are_those_where_a_condition_holds(folder):

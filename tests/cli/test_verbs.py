@@ -266,10 +266,10 @@ def test_a_condition_on_something_else_than_outliers_is_refused(tmp_path):
 def test_compare_all_names_the_file_with_the_rest(tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "many").mkdir()
-    for i in range(12):
+    for i in range(17):
         write(tmp_path / "many" / f"{i}.csv", rng.normal(0, 1, (4, 2)))
-    assert "and 2 more; --output FILE.csv writes all" in run(["compare-all", "many"], tmp_path).stdout
-    assert "and 2 more in r.csv\n" in run(["compare-all", "many", "-o", "r.csv"], tmp_path).stdout
+    assert "and 7 more; --report FILE.html shows all" in run(["compare-all", "many"], tmp_path).stdout
+    assert "and 7 more, in r.html\n" in run(["compare-all", "many", "--report", "r.html"], tmp_path).stdout
 
 
 def test_compare_all_with_p_values(filled):
@@ -710,7 +710,7 @@ def test_every_verb_on_the_same_files(filled, tmp_path):
         "Model: new.model",
         "features    2 (x, y)",
         "The tables differ very strongly (divergence 0.31; p = 0.001).",
-        "6 datasets, similar ones side by side:",
+        "(median: of the divergences from all others; p: of the nearest one",
         "a.csv (12 rows) over b.csv (14 rows)",
         "of 14 rows of b.csv are outliers\nthreshold   ",
         "1 change in 60 rows of standard input",
