@@ -111,7 +111,7 @@ def _bare(node):
     gone = {"x": "axis", "y": "axis", "color": "legend", "shape": "legend", "strokeDash": "legend"}
     nodes = {key: _bare(value) for key, value in node.items() if key != "values"}
     for key, part in gone.items():
-        if isinstance(nodes.get(key), dict) and "field" in nodes[key]:
+        if isinstance(nodes.get(key), dict) and nodes[key].keys() & {"field", "datum"}:
             nodes[key] = {**nodes[key], part: None}
     return nodes | {key: value for key, value in node.items() if key == "values"}
 
