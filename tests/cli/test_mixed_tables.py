@@ -271,7 +271,8 @@ def test_groups_of_many_rows_say_how_many_are_used(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"x": rng.normal(size=360), "y": rng.normal(size=360), "g": list("abc") * 120})
     table.to_csv(tmp_path / "t.csv", index=False)
-    assert "120 of each dataset; at most 100 of each, drawn at random, are used" in run(tmp_path, "compare-all", "t.csv", "--by", "g").stdout
+    said = run(tmp_path, "compare-all", "t.csv", "--by", "g").stdout
+    assert "120 of each dataset; at most 100 of each, drawn at random, are used" in said
     table[60:].to_csv(tmp_path / "t.csv", index=False)
     assert "drawn at random" not in run(tmp_path, "compare-all", "t.csv", "--by", "g").stdout
 
