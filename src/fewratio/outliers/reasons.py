@@ -35,10 +35,10 @@ class CellReason(NamedTuple):
         Outside the range of all normals, not what the other columns predict, or a category that no normal has; it may
         be missing.
     deviations : float
-        How far it is outside the range of the normals. Of a number: from the nearest normal value, in standard
+        How far it is outside the range of the normals. For a number, from the nearest normal value, in standard
         deviations of the column over normals and batch together; for these, values farther outside the middle 90 % of
         the column than this is wide are moved to that distance. Given the other columns, both are of what these do not
-        predict. Of a category: how seldom it is, in the same units of zeros and ones.
+        predict. For a category, how rare it is, in the same units of zeros and ones.
     text : str
         The same in words.
     """

@@ -145,7 +145,7 @@ class OutlierResult(Reported):
         or given the other columns, and farther than any normal is outside the others; and a category that no normal has
         if it is as strange; but not if at least a fifth of the rows are flagged, as in a batch that has shifted as a
         whole, or if all flagged rows may well be normal. A flagged row of which more than two cells are strange is of
-        another kind: its cells are not listed. Of a batch that stays in its file only categories are listed.
+        another kind: its cells are not listed. If a batch stays in its file, only categories are listed.
 
         Examples
         --------
