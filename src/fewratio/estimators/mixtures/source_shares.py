@@ -142,6 +142,8 @@ def measure_samples(
 ) -> MixtureLoss:
     """Measure the error of means of ratios on parts of two samples, as if these were two datasets.
 
+    All parts are of the same rows, so they count as many pairs as rows of a sample are left out, whatever their number.
+
     Parameters
     ----------
     models, others : sequence
@@ -151,7 +153,7 @@ def measure_samples(
     """
     found = measure_mixture(models, [nu, de], others, ALPHA, len(nu), _N_PAIRS)
     assert found is not None
-    return found
+    return found._replace(n_pairs=len(nu) - _fit_size(len(nu), [nu, de]))
 
 
 def pool_losses(losses: Sequence[MixtureLoss]) -> MixtureLoss:
