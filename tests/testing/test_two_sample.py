@@ -5,7 +5,7 @@ import pytest
 
 from fewratio.testing import row_units, statistics, two_sample
 from fewratio.testing.permutations import Exchange
-from fewratio.testing.two_sample import two_sample_test
+from fewratio.testing.two_sample import rank_statistics, step_down, two_sample_test
 from tests.levels import LEVEL, N_DRAWS, assert_level_is_kept
 
 LAWS = {
@@ -132,3 +132,28 @@ def test_a_column_that_separates_the_samples_hides_no_other():
     found = run(A, B)
     assert found.column_p_values[:2].tolist() == [1 / 200, 1 / 200]
     assert found.column_p_values[2] > 0.05
+
+
+def test_step_down_is_least_for_the_largest_and_never_more_than_one_step():
+    statistics = np.random.default_rng(0).normal(size=(500, 6)) ** 2
+    statistics[0] = [9, 1, 4, 4, 30, 0]
+    found = step_down(statistics, False)
+    in_one_step = rank_statistics(statistics.max(1), False, statistics[0])
+    assert (found <= in_one_step).all()
+    assert found[4] == in_one_step[4]
+    assert found[[4, 0, 2, 1, 5]].tolist() == sorted(found[[4, 0, 2, 1, 5]])
+    # The last one is compared with itself alone.
+    assert found[5] == 1
+    assert found[1] >= (statistics[:, [1, 5]].max(1) >= 1).mean()
+
+
+@pytest.mark.slow
+def test_beside_columns_that_differ_the_others_are_named_by_chance_only():
+    rng, rejections = np.random.default_rng(0), []
+    for _ in range(N_DRAWS):
+        A, B = rng.normal(size=(12, 5)), rng.normal(size=(15, 5))
+        for rows in (A, B):
+            rows[:, 3] = rows[:, 2] + 0.3 * rows[:, 3]
+        B[:, :2] += 4
+        rejections.append((run(A, B, 19).column_p_values[2:] <= LEVEL).any())
+    assert_level_is_kept(rejections)

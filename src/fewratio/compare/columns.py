@@ -78,8 +78,8 @@ class ColumnDifference(NamedTuple):
     mean_first, mean_second, deviation_first, deviation_second : float or None
         For numbers, booleans (0 and 1), durations (seconds) and times of day (hours); else None.
     p_value : float or None
-        The chance that any column differs as much if the samples come from one distribution: adjusted for the number
-        of columns. None if there was no test.
+        Small if the column differs by more than chance: adjusted for the number of columns, step by step (Westfall and
+        Young), so that the chance to name any that does not differ is at most the level. None if there was no test.
     alone, without : float or None
         The divergence of this column alone, and of all others without it, each at rows that were held out; 0 if none
         is seen. None for all but the first eight columns, if nothing was found, or if an estimator was given.

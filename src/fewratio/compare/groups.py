@@ -107,7 +107,7 @@ class GroupColumn(NamedTuple):
     effect : float
         Its effect against all others: Cohen's d of means, h of shares.
     p_value : float or None
-        The chance that any column of any group differs as much: adjusted for all columns and groups.
+        Adjusted for all columns and groups, as `ColumnDifference.p_value` is for all columns.
     """
 
     column: str | int

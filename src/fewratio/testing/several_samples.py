@@ -12,7 +12,7 @@ from fewratio.core.blocks import BLOCK_VALUES
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.testing.row_units import Units
 from fewratio.testing.statistics import Statistics
-from fewratio.testing.two_sample import Found, rank_statistics
+from fewratio.testing.two_sample import Found, rank_statistics, step_down
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class SeveralSamplesTest:
     sample_p_values : ndarray of shape (n_samples,)
         The share of permutations in which any sample differs as much from all others: adjusted for all samples.
     column_p_values : ndarray of shape (n_samples, n_columns)
-        The share of permutations in which any column of any sample differs as much from all others.
+        Adjusted for all columns of all samples, step by step (`step_down`).
     smallest_p_value : float
         The p-value if no other permutation came near the observed one.
     n_tested : int
@@ -90,9 +90,8 @@ def several_samples_test(
     # By the user's numbers of samples.
     places = np.argsort(numbers)
     of_samples = np.stack([parts[place][2] for place in places])
-    any_column = np.max([part[3] for part in parts], axis=0)
     combined = np.log10((10**of_samples).mean(0))
-    of_columns = np.stack([found[place].observed for place in places])
+    of_columns = np.concatenate([parts[place][3] for place in places], axis=1)
     # With few permutations, the drawn ones may miss the observed one by chance.
     smallest = _find_smallest_p_value(units, n_permutations)
     return SeveralSamplesTest(
@@ -100,7 +99,7 @@ def several_samples_test(
         null_distribution=combined[1:],
         p_value=max(smallest, float(rank_statistics(combined, False)[0])),
         sample_p_values=rank_statistics(of_samples.max(0), False, of_samples[:, 0]).clip(smallest),
-        column_p_values=rank_statistics(any_column, False, of_columns).clip(smallest),
+        column_p_values=step_down(of_columns, False).reshape(len(places), -1).clip(smallest),
         smallest_p_value=smallest,
         n_tested=len(units.used),
     )

@@ -57,7 +57,7 @@ class TwoSampleTest:
     smallest_p_value : float
         The p-value if no other permutation came near the observed one.
     column_p_values : ndarray of shape (n_columns,)
-        The share of permutations in which any column differs as much as this one does: adjusted for all columns.
+        Adjusted for all columns, step by step (`step_down`).
     pairs : int ndarray of shape (n_pairs, 2)
         The numbers of the features whose products were compared.
     pair_p_values : ndarray of shape (n_pairs,)
@@ -158,7 +158,7 @@ def two_sample_test(
         if estimator is not None:
             found.values[-1]["estimator"] = _divergences(estimator, rows[in_kernels.used], members[:, unit_of])
         report(start + n_block, None)
-    null, values, combined, any_column = found.combine(is_enumerated, statistics.level_columns)
+    null, values, combined, of_columns = found.combine(is_enumerated, statistics.level_columns)
     p_value, shift = float(rank_statistics(combined, is_enumerated)[0]), None
     if p_value > LEVEL >= exchange.smallest_p_value(n_permutations) and shiftable and estimator is None:
         shift = _find_shift(rows[:, shiftable], units, statistics, null, combined, rng)
@@ -171,7 +171,7 @@ def two_sample_test(
         p_value=p_value,
         p_values={name: float(rank_statistics(each, is_enumerated)[0]) for name, each in values.items()},
         smallest_p_value=exchange.smallest_p_value(n_permutations),
-        column_p_values=rank_statistics(any_column, is_enumerated, found.observed),
+        column_p_values=step_down(of_columns, is_enumerated),
         pairs=statistics.pairs,
         pair_p_values=rank_statistics(values["largest difference of a product"], is_enumerated, found.of_pairs),
         term_p_values=rank_statistics(np.concatenate(found.any_term), is_enumerated, found.of_terms),
@@ -224,34 +224,28 @@ class Found:
 
     def __init__(self) -> None:
         self.values = list[dict[str, Floats]]()
-        self.any_column, self.levels, self.any_term = list[Floats](), list[Floats](), list[Floats]()
-        self.observed, self.of_pairs, self.of_terms = np.empty(0), np.empty(0), np.empty(0)
+        self.of_columns, self.levels, self.any_term = list[Floats](), list[Floats](), list[Floats]()
+        self.of_pairs, self.of_terms = np.empty(0), np.empty(0)
 
     def add(
         self, values: dict[str, Floats], of_columns: Floats, of_levels: Floats, products: Floats, of_terms: Floats
     ) -> None:
         """Add what `Statistics` returns."""
         if not self.values:
-            self.observed, self.of_pairs, self.of_terms = of_columns[0], products[0], of_terms[0]
+            self.of_pairs, self.of_terms = products[0], of_terms[0]
         self.values.append(values)
-        self.any_column.append(of_columns.max(1))
+        self.of_columns.append(of_columns)
         self.levels.append(of_levels)
         self.any_term.append(of_terms.max(1, initial=0))
 
     def combine(self, is_enumerated: bool, level_columns: Numbers) -> tuple[_Null, dict[str, Floats], Floats, Floats]:
-        """Return all statistics, those by name, their combination, and the largest difference of a column.
-
-        `observed`, the observed difference of each column, then also counts categories.
-        """
+        """Return all statistics, those by name, their combination, and the difference of each column."""
         values = {name: np.concatenate([each[name] for each in self.values]) for name in self.values[0]}
-        null, any_column = _Null(values, np.concatenate(self.levels), is_enumerated), np.concatenate(self.any_column)
+        null, of_columns = _Null(values, np.concatenate(self.levels), is_enumerated), np.concatenate(self.of_columns)
         tails, values, combined = null.combine(null.values, null.levels)
-        if tails.shape[1]:
-            # In deviations, like the other differences of columns.
-            deviations = -ndtri(tails / 2)
-            any_column = np.maximum(any_column, deviations.max(1))
-            self.observed[level_columns] = np.maximum(self.observed[level_columns], deviations[0])
-        return null, values, combined, any_column
+        # In deviations, like the other differences of columns.
+        of_columns[:, level_columns] = np.maximum(of_columns[:, level_columns], -ndtri(tails / 2))
+        return null, values, combined, of_columns
 
 
 def _find_shift(
@@ -355,6 +349,27 @@ def rank_statistics(statistics: Floats, is_enumerated: bool, observed: Floats | 
     # Rounding must not separate equal permutations.
     least = (statistics if observed is None else observed) - ROUNDING * np.abs(reference).max()
     return (len(reference) - np.searchsorted(reference, least)) / len(reference)
+
+
+def step_down(statistics: Floats, is_enumerated: bool) -> Floats:
+    """Return a p-value for each statistic, adjusted for all of them step by step (Westfall and Young 1993).
+
+    A statistic is ranked among the largest that permutations have of it and of all that are smaller than it. The
+    p-value is at least that of every larger statistic.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (1 + n_permutations, n)
+        The observed ones, and those of the permutations.
+    is_enumerated : bool
+        As in `rank_statistics`.
+    """
+    order = np.argsort(statistics[0], kind="stable")
+    largest = np.maximum.accumulate(statistics[:, order], axis=1).T
+    p_values = [rank_statistics(each, is_enumerated, each[:1])[0] for each in largest]
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.maximum.accumulate(p_values[::-1])[::-1]
+    return adjusted
 
 
 def _tails(statistic: Floats, null: Floats, is_enumerated: bool) -> Floats:
