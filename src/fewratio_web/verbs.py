@@ -32,6 +32,7 @@ def _make_request(verb: Verb) -> Any:
         if field.reads:
             kind: Any = str | list[str] if field.is_several else str
             is_needed = field.is_required or (_is_on(verb.page, field) and field.reads != "state")
+            is_needed &= verb.page is None or field.name not in verb.page.instead
             described = Described(... if is_needed else None, description=field.help)
             inputs[field.variable] = (kind if is_needed else kind | None, described)
         elif field.label:
@@ -99,6 +100,7 @@ def _describe_page(page: Page, verb: Verb) -> dict[str, Any]:
     fields = {field.name: field for field in verb.fields}
     inputs = [
         {"key": key, "label": label, "hint": hint, "reads": fields[key].reads, "isSeveral": fields[key].is_several}
+        | {"instead": page.instead.get(key)}
         for key, (label, hint, _) in page.inputs.items()
     ]
     key = page.key or verb.name

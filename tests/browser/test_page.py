@@ -154,6 +154,22 @@ def test_pairs_are_compared_at_one_click(page_of, tmp_path):
         assert "--paired country" in panel.get_by_label("Shell").inner_text()
 
 
+def test_groups_of_one_table_are_compared_without_a_second(page_of, tables, tmp_path):
+    rows = [pd.read_csv(tables / "wines" / f"grower_{number}.csv").assign(grower=number) for number in (1, 2)]
+    pd.concat(rows).to_csv(tmp_path / "both.csv", index=False)
+    with page_of() as (_, panel):
+        give(panel, tmp_path / "both.csv")
+        assert panel.locator("button.strong").first.is_disabled()
+        panel.get_by_label("Or compare the groups of the first table by").select_option("grower")
+        run(panel)
+        assert "very strongly" in panel.frame_locator("iframe").locator(".answer").inner_text()
+        # A second table takes the place of the groups.
+        panel.get_by_role("button", name="Change files or options").click()
+        give(panel, tables / "wines" / "grower_1.csv", tables / "wines" / "grower_2.csv")
+        run(panel)
+        assert "grower_1.csv grower_2.csv" in panel.get_by_label("Shell").text_content()
+
+
 def test_a_model_is_learned_saved_sent_and_judges_new_sensors(page_of, tables, tmp_path):
     (tmp_path / "odd.csv").write_text(re.sub("(?m)^([0-9]+),", r"\1,1", (tables / "new" / "sensor_41.csv").read_text()))
     (tmp_path / "wrong.model").write_text("no model")

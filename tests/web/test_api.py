@@ -203,6 +203,16 @@ def test_columns_tell_what_they_are_taken_for(client):
     assert (kinds["closure"], kinds["proline"]) == ("category", "number")
 
 
+def test_groups_of_one_table_are_compared(client):
+    table = "x,team\n" + "".join(f"{number + 5 * (number % 3)},{'abc'[number % 3]}\n" for number in range(30))
+    sent = client.upload("teams.csv", table).json()["id"]
+    job = client.run("compare", {"a": sent}, options={"by": "team"})
+    assert job["state"] == "done", job
+    assert "compare_datasets(a, by='team', random_state=0)" in job["python"]
+    assert len(json.loads(client.result(job, "result.json").text)["groups"]) == 3
+    assert "expected two tables" in client.run("compare", {"a": sent})["message"]
+
+
 def test_own_tables_of_the_same_name_are_kept_apart(client):
     sent = [client.upload("data.csv", "x,y\n" + "1,2\n2,1\n3,3\n" * count).json() for count in (1, 2)]
     job = client.run("compare", {"a": sent[0]["id"], "b": sent[1]["id"]})
@@ -298,7 +308,7 @@ def test_a_job_can_be_cancelled_and_is_gone_at_once(client):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"verb": "compare", "inputs": {"a": "example-grower_1"}}, "compare.inputs.b cannot be used (Field required)"),
+        ({"verb": "compare", "inputs": {"b": "example-grower_1"}}, "compare.inputs.a cannot be used (Field required)"),
         ({"verb": "compare", "inputs": {**COMPARED, "c": "x"}}, "compare.inputs.c cannot be used"),
         ({"verb": "compare", "inputs": COMPARED, "options": {"clip": 2}}, "compare.options.clip cannot be used"),
         ({"verb": "compare", "inputs": COMPARED, "options": {"id": ["ash", "hue"]}}, "compare.options.id cannot"),

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as make_field
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, get_origin
@@ -150,6 +151,8 @@ class Page:
         Questions that can be asked next.
     last : str
         The last thing to do.
+    instead : mapping of str to str
+        For an input that may be left out, the option to give instead.
     """
 
     button: str
@@ -163,6 +166,7 @@ class Page:
     takes: tuple[str, ...] = ()
     stages: "tuple[Page, ...]" = ()
     last: str = "Making the report…"
+    instead: Mapping[str, str] = make_field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -263,7 +267,12 @@ class Verb:
             if f"({{{name}}}" in self.python:
                 # The first of several arguments has no comma before it.
                 texts[name] = texts[name].removeprefix(", ")
-        return "\n".join([*lines, self.python.format(**texts), *report, ""])
+        call = self.python
+        for each in self.fields:
+            # A table that may be left out.
+            if each.reads and each.variable not in texts:
+                call = call.replace(f", {{{each.variable}}}", "")
+        return "\n".join([*lines, call.format(**texts), *report, ""])
 
 
 def _name_columns(name: str, help: str, label: str = "") -> Field:

@@ -1,6 +1,7 @@
 """``fewratio compare``."""
 
 import math
+import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -289,11 +290,14 @@ def _typical(
     columns = list(dict.fromkeys([*related, *(str(each.column) for each in result.columns)]))
     without = f", without {aside}" if aside and not result.set_aside else ""
     sides = (result.rows_a, result.ratios_a), (result.rows_b, result.ratios_b)
+    a, b = result.names
+    most = f"{1 + 2 * result.max_divergence:g}: " if math.isfinite(result.max_divergence) else "large: "
     for name, (rows, ratios), table, raw in zip(result.names, sides, result.samples.tables, tables, strict=True):
         shown = [label for label in columns if label in raw.places][:_VALUES]
         values = [raw.cells(label) for label in shown]
         counting = " (counting from 0)" * (table.row_names is None)
-        yield f"rows        the most typical of {name}{without}{counting}"
+        meaning = f"; ratio {most}only {a} has such rows, 0: only {b}" * (name == a)
+        yield f"rows        the most typical of {name}{without}{counting}{meaning}"
         shown_rows, counts = find_distinct(table, rows, _ROWS)
         has_alike = bool(counts.max() > 1)
         cells: list[tuple[Any, ...]] = [("", "ratio", *(["rows alike"] * has_alike), *shown)]
@@ -369,7 +373,9 @@ VERB = Verb(
     (
         declare_table("a", "Table of the first sample; - for CSV on standard input."),
         declare_table("b", _SECOND, is_required=False),
-        Field("by", "Grouping column, with two to 20 values, if one table has all rows."),
+        Field("by", "Grouping column, with two to 20 values, if one table has all rows.").on_page(
+            "Or compare the groups of the first table by", "no column", is_column=True
+        ),
         declare_count("permutations", f"Permutations for the p-value; 0 for no test. {_TESTS}", least=0).on_page(
             "Permutations for the p-value", str(PERMUTATIONS), (0, 100_000)
         ),
@@ -396,5 +402,6 @@ VERB = Verb(
             "b": ("Second table", "For instance, after", "example-grower_2"),
         },
         "wines of two growers",
+        instead={"b": "by"},
     ),
 )

@@ -226,8 +226,9 @@ def _ratios(result: Any) -> Chart:
 
 
 def _largest_ratio(result: Any) -> float:
-    ratios = result.ratios_a, result.ratios_b
-    return 2.0 if math.isfinite(result.max_divergence) else float(max(each.max() for each in ratios))
+    if math.isfinite(result.max_divergence):
+        return 1 + 2 * float(result.max_divergence)
+    return float(max(each.max() for each in (result.ratios_a, result.ratios_b)))
 
 
 def _effects(result: Any) -> Chart:
@@ -389,8 +390,11 @@ def _regions(result: Any) -> list[page.Block]:
         ]
         for rule, each, ratio in zip(rules, result.regions, ratios, strict=True)
     ]
-    headings = ["rows with", a, b, f"ratio {a}/{b}", "95 %", "p"]
-    interval = "95 %: an approximate interval of the ratio that also accounts for the search."
+    headings = ["rows with", a, b, "times", "95 %", "p"]
+    interval = (
+        f"Times: the share in {a} divided by that in {b}; 95 %: an approximate interval of it, which also accounts for "
+        "the search."
+    )
     note = " ".join(f"{start_sentence(said, result.samples.columns)}." for said in explain_regions(result))
     return [
         grouped_bars(labels, shares, "regions", f"{described}."),
@@ -409,6 +413,8 @@ def _rows(result: Any, whole: Any) -> list[page.Block]:
         f"The ratio compares how likely a row is in {a} and in {b}: above 1 it is more typical of {a}, below 1 of {b}, "
         "near 1 of both."
     )
+    if math.isfinite(result.max_divergence):
+        about += f" At {_largest_ratio(result):g}, the most there is, only {a} has such rows; at 0, only {b}."
     if aside and not result.set_aside:
         about += f" These ratios leave {aside} aside. Otherwise all rows would be almost equally typical."
     if whole.may_be_chance:

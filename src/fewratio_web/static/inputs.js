@@ -23,9 +23,9 @@ async function dropped(transfer) {
 }
 
 export class FileInput {
-  constructor({ key, label, hint, reads, isSeveral }, { onClear, onChange }) {
+  constructor({ key, label, hint, reads, isSeveral, instead }, { onClear, onChange }) {
     const isFolder = reads === "folder", isState = reads === "state";
-    Object.assign(this, { key, label, isFolder, isState, isSeveral, onClear, onChange, file: null, isRefused: false, taken: 0 });
+    Object.assign(this, { key, label, isFolder, isState, isSeveral, instead, onClear, onChange, file: null, isRefused: false, taken: 0 });
     this.status = make("p", { class: "chosen", role: "status" });
     this.order = make("ol", { class: "order", hidden: true });
     this.problem = make("p", { class: "problem", role: "alert", hidden: true });

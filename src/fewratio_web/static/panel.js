@@ -58,9 +58,15 @@ export class Panel {
       const field = choices ? make("select", {}, ...Object.entries(choices).map(([value, text]) => make("option", { value }, text))) : make("input", { type, ...Object.fromEntries(given) });
       if (MARKS.includes(name)) field.addEventListener("change", () => this.readAgain());
       this.fields[name] = field;
+      const replaced = this.fileInputs.find(({ instead }) => instead === name);
+      if (replaced) {
+        field.addEventListener("change", () => this.showReason());
+        replaced.element.append(make("label", { class: "file-line" }, `${label} `, field));
+        return null;
+      }
       return type === "checkbox" ? make("label", {}, field, ` ${label}`) : make("label", {}, label, field);
     });
-    return make("details", {}, make("summary", {}, "Options"), make("div", { class: "options" }, ...labels));
+    return make("details", {}, make("summary", {}, "Options"), make("div", { class: "options" }, ...labels.filter(Boolean)));
   }
 
   // A user who has a model need not learn one.
@@ -118,13 +124,14 @@ export class Panel {
     this.changed();
   }
 
-  get isComplete() {
-    return this.fileInputs.every(({ isUsable }) => isUsable);
+  // Which inputs are still needed: an option may replace one, once the columns to choose from are known.
+  missing(areColumnsKnown = true) {
+    return this.fileInputs.filter(({ isUsable, isRefused, instead }) => !isUsable && (isRefused || !instead || (areColumnsKnown && !this.fields[instead].value)));
   }
 
   // Why the button cannot be pressed, beside it.
   showReason() {
-    const missing = this.fileInputs.filter(({ isUsable }) => !isUsable).map(({ label }) => `“${label}”`);
+    const missing = this.missing().map(({ label, instead }) => `“${label}”${instead && this.columns.names.length ? " or a column" : ""}`);
     const some = this.fileInputs.some(({ isTable }) => isTable) ? " too" : "";
     const reason = this.isBusy ? "Wait for the result, or cancel."
       : missing.length ? `Choose ${missing.join(" and ")}${some}.`
@@ -168,7 +175,7 @@ export class Panel {
     this.clear();
     const chosen = this.fileInputs.filter(({ isTable }) => isTable), files = chosen.map(({ file }) => file);
     const number = this.previews;
-    const isShown = this.isComplete && !this.given.model;
+    const isShown = !this.missing(false).length && !this.given.model;
     if (!isShown && chosen.every(isExample)) {
       for (const input of chosen) input.accept();
       return;
