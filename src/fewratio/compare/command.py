@@ -1,7 +1,6 @@
 """``fewratio compare``."""
 
 import math
-import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
