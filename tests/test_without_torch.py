@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from fewratio import AutoRatioEstimator, Collection
 from tests.test_public_names import PACKAGES, PUBLIC
 
 BLOCK = """
@@ -51,6 +52,16 @@ print(fewratio.AutoRatioEstimator(random_state=0).fit(A, B).members_)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[ClassifierRatio(random_state=0)]\n"
     assert "pip install 'fewratio[networks]'" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_model_made_with_torch_says_without_it_what_is_replaced(tmp_path):
+    rng = np.random.default_rng(0)
+    sources = [rng.normal(shift, 1, (20, 2)) for shift in range(4)]
+    AutoRatioEstimator(random_state=0).pretrain(Collection.from_arrays(sources)).save(tmp_path / "its.model")
+    done = run(f"{BLOCK}{SAMPLES}\nimport fewratio\nfewratio.load_model(sys.argv[1]).fit(A, B)", tmp_path / "its.model")
+    assert done.returncode == 0, done.stderr
+    assert "a classifier replaces the universal network" in done.stderr
 
 
 @pytest.mark.slow

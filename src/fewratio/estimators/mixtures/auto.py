@@ -437,7 +437,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
             for name, scaling in units.items():
                 network = UniversalRatioEstimator(self.alpha, scale="none")
                 found[name] = _Part(network, 0.0, _MAX_ROWS_NETWORK, _find_sharpness(size), scaling)
-        elif not self.has_sources and _fade(size):
+        elif (not self.has_sources or "network" in self._names) and _fade(size):
             warn(
                 "torch is not installed, so a classifier replaces the universal network, which is better for "
                 "samples this small. To use it: pip install 'fewratio[networks]'."
