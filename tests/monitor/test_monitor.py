@@ -124,6 +124,21 @@ def test_a_file_goes_on_where_it_was_left(tmp_path, with_estimator):
             DriftMonitor.load(path)
 
 
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_later_rows_that_differ_otherwise_do_not_explain_the_alarm(is_one_batch, tmp_path):
+    rng = np.random.default_rng(0)
+    up, down = rng.normal(size=(64, 3)) + [2, 0, 0], rng.normal(size=(400, 3)) - [3, 0, 3]
+    monitor = DriftMonitor(rng.normal(size=(300, 3)), random_state=0)
+    if is_one_batch:
+        state = monitor.update(np.concatenate([up, down]))
+    else:
+        assert monitor.update(up).alarm
+        monitor.save(tmp_path / "line.fewratio")
+        state = DriftMonitor.load(tmp_path / "line.fewratio").update(down)
+    assert [(each.column, each.change) for each in state.columns] == [("0", "higher")]
+    assert state.since.row < 20
+
+
 def test_damaged_files_are_refused(tmp_path):
     path = tmp_path / "state.fewratio"
     DriftMonitor(REFERENCE).save(path)

@@ -105,7 +105,7 @@ class DriftMonitor(Stored):
         "encoding": (dict,), "has_estimator": (bool,), "n_rows": (int,), "largest": (float,),
         "alarm_row": (int, type(None)), "since": (list, type(None)), "step": (int,), "batches": (list,),
         "marks": (list,), "reference": (str,), "unusual": (list,), "used": (list,), "options": (dict,),
-        "new_names": (list,),
+        "new_names": (list,), "cause": (list, type(None)),
     }  # fmt: skip
 
     def __init__(
@@ -171,6 +171,8 @@ class DriftMonitor(Stored):
         self.marks: list[str] = []
         self._unusual: list[UnusualRow] = []
         self._changed: list[ColumnEvidence] | None = None
+        # The column that showed it at the alarm, and the first word on how.
+        self._cause: list[str] | None = None
 
     def check_same(self, reference: Any, level: float, groups: str | None, columns: Mapping[str, Any]) -> None:
         """Raise `ParameterError` unless this monitor was made with these arguments."""
@@ -253,7 +255,7 @@ class DriftMonitor(Stored):
             ranks.append(self._bet(rows[start:stop], categories[start:stop]))
         # Where the evidence is largest: calm rows after an alarm say nothing about it.
         evidence = float((self._bets.evidence + self._all_weights).max())
-        if self._alarm_row is not None and (self._changed is None or evidence >= self._largest):
+        if self._shows_cause and ((self._alarm_row or 0) >= first or evidence >= self._largest):
             self._changed = self._find_columns()
         self._remember(name, first, rows, np.concatenate(ranks))
         return self.state
@@ -278,10 +280,14 @@ class DriftMonitor(Stored):
             self._history = self._history[self._history[:, 0] % self._step == 0]
         self._n_rows += len(rows)
         self._learner.keep(rows, self._n_rows)
-        if self._alarm_row is not None and self._n_rows <= (self._alarm_row // WINDOWS[0] + _LISTENS) * WINDOWS[0]:
+        alarm_row = self._alarm_row
+        if alarm_row is not None and self._cause is None:
+            self._changed = self._find_columns()
+            self._cause = next(map(_name_cause, self._changed), None)
+        if alarm_row is not None and self._n_rows <= (alarm_row // WINDOWS[0] + _LISTENS) * WINDOWS[0]:
             weighted = self._bets.evidence + self._all_weights
-            if self._since is None or weighted.max() >= limit:
-                self._since = self._find_start(int(weighted.argmax()), self._alarm_row)
+            if self._shows_cause and (self._since is None or weighted.max() >= limit):
+                self._since = self._find_start(int(weighted.argmax()), alarm_row)
         for slots, sample in self._learner.learn(self._n_rows):
             places = np.add(slots, self._n_fixed)
             self._edges[places] = [make_edges(column) for column in self._learner.score(sample, slots).T]
@@ -289,6 +295,13 @@ class DriftMonitor(Stored):
             self._bets.restart(places, counts)
             self._weigh()
         return ranks[:, self._n_fixed - 1]
+
+    @property
+    def _shows_cause(self) -> bool:
+        """Whether there was an alarm, and what was seen then still is: later rows may differ for another reason."""
+        return self._alarm_row is not None and (
+            self._cause is None or self._cause in map(_name_cause, self._find_columns())
+        )
 
     def _weigh(self) -> None:
         """Set the logarithms of the weights of all scores, as new ones are learned."""
@@ -407,7 +420,7 @@ class DriftMonitor(Stored):
             "n_rows": self._n_rows, "largest": self._largest,
             "alarm_row": self._alarm_row, "since": self._since, "step": self._step, "batches": self._batches,
             "marks": self.marks, "reference": self._reference, "unusual": self._unusual,
-            "changed": self._changed, "new_names": self._new.names,
+            "changed": self._changed, "cause": self._cause, "new_names": self._new.names,
         }  # fmt: skip
         return arrays, header
 
@@ -450,12 +463,16 @@ class DriftMonitor(Stored):
         monitor._since = None if header["since"] is None else Since(*header["since"])
         monitor._batches, monitor.marks = [Batch(*each) for each in header["batches"]], header["marks"]
         monitor._unusual, monitor._reference = [UnusualRow(*each) for each in header["unusual"]], header["reference"]
-        changed = header["changed"]
+        changed, monitor._cause = header["changed"], header["cause"]
         monitor._changed = None if changed is None else [ColumnEvidence(*each) for each in changed]
         return monitor
 
     def __repr__(self) -> str:
         return f"DriftMonitor(level={self.level}): {self.state.summary}"
+
+
+def _name_cause(found: ColumnEvidence) -> list[str]:
+    return [found.column, found.change.partition(" ")[0]]
 
 
 def _digest(rows: Floats) -> str:
