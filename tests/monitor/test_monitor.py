@@ -127,7 +127,7 @@ def test_a_file_goes_on_where_it_was_left(tmp_path, with_estimator):
 @pytest.mark.parametrize("is_one_batch", [True, False])
 def test_later_rows_that_differ_otherwise_do_not_explain_the_alarm(is_one_batch, tmp_path):
     rng = np.random.default_rng(0)
-    up, down = rng.normal(size=(64, 3)) + [2, 0, 0], rng.normal(size=(400, 3)) - [3, 0, 3]
+    up, down = rng.normal([2, 0, 0], 1, (64, 3)), rng.normal([-3, 0, -3], 1, (400, 3))
     monitor = DriftMonitor(rng.normal(size=(300, 3)), random_state=0)
     if is_one_batch:
         state = monitor.update(np.concatenate([up, down]))
