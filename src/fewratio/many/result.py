@@ -222,6 +222,12 @@ class AllPairsResult(Reported):
         if not gaps or max(gaps) < _ROUNDED:
             return ""
         names, medians = zip(*listed[: int(np.argmax(gaps)) + 1], strict=True)
+        apart = (self.divergences + self.divergences.T) / 2
+        inside = np.isin(self.names, names)
+        rest = np.flatnonzero(~inside & ~np.isin(self.names, self.new))
+        # One of several groups does not stand out: others are near it.
+        if apart[np.ix_(inside, rest)].min() < np.median(apart[np.ix_(rest, rest)][np.triu_indices(len(rest), 1)]):
+            return ""
         effects = [dict(self._list_large(name)) for name in names]
         signs = {column: {np.sign(each.get(column, 0.0)) for each in effects} for column in effects[0]}
         # The same direction for both columns that are named.
@@ -327,6 +333,11 @@ class AllPairsResult(Reported):
             found = f"Farthest: {first}." if first.is_outside else "No column by itself is outside their range."
             return f"{name} is unlike all {others} (p = {p_value:.2g}). {found}"
         smallest = 1 / (1 + n_others)
+        if p_value <= smallest:
+            return (
+                f"{name} is more unlike the {others} than any of these is, but they are too few to rule out chance: no "
+                f"p-value can be below {smallest:.2g}."
+            )
         few = f" There are too few to decide: no p-value can be below {smallest:.2g}." * (smallest > LEVEL)
         return f"Nothing shows that {name} is unlike the {others} (p = {p_value:.2g}).{few}"
 
