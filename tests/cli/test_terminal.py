@@ -115,7 +115,7 @@ def test_files_that_were_written_are_named(tmp_path, monkeypatch):
 
 
 def test_texts_at_the_end_of_a_row_go_on_below_where_they_are_whole(narrow):
-    rows = [("row", "score", "why"), ("3", "-1.5", "petal length (cm) 4.5 is far above all normals (1 to 1.6)")]
+    rows = [("row", "score", "why"), ("3", "-1.5", "petal length (cm) 4.5 is far above all normal rows (1 to 1.6)")]
     shown = list(frame.align_columns(rows))
     assert max(map(len, shown)) <= 60
     assert not any("…" in line for line in shown)

@@ -152,7 +152,7 @@ def test_outliers_of_text_and_vectors_have_reasons():
     batch.at[7, "photo"] = [50.0, -50.0, 50.0]
     found = InlierOutlierDetector().fit(normals).detect(batch)
     assert found.is_outlier[[4, 7]].all()
-    assert any(each.text.startswith("review 60 words is far above all normals") for each in found.errors)
+    assert any(each.text.startswith("review 60 words is far above all normal rows") for each in found.errors)
     assert "free text" in found.to_html()
 
 

@@ -31,7 +31,7 @@ USED = {"size", "price", "colour", "day"}
 def test_two_tables_are_compared_column_by_column():
     result = compare_datasets(A, B, n_permutations=99, random_state=0)
     assert result.p_value == 0.01
-    assert result.non_overlapping == [("lot", "old", "new", 1.0)]
+    assert result.non_overlapping == [("lot", "old", "new", 1.0, 46, 46)]
     assert {difference.column for difference in result.columns} == {*USED, "lot"}
     assert [each.column for each in result.columns[:2]] == ["lot", "size"]
     assert result.columns[1].effect < -1
@@ -107,7 +107,7 @@ def test_a_changed_floor_is_a_difference():
     with pytest.warns(FewRatioWarning, match="'floor' counts rows from one dataset to the next"):
         result = compare_datasets(*tables, random_state=0)
     assert result.p_value == 0.001
-    assert result.non_overlapping == [("floor", "1 to 12", "13 to 24", 1.0)]
+    assert result.non_overlapping == [("floor", "1 to 12", "13 to 24", 1.0, 24, 24)]
 
 
 @pytest.mark.parametrize("name", ["body mass index", "air_quality_index", "UV index"])

@@ -106,7 +106,7 @@ def test_answer_has_the_regions(mixed: Any) -> None:
     gap = first._replace(conditions=(Condition("x", "x is missing", is_missing=True),))
     assert gap.write(("May", "June")).startswith("Rows where x is missing are ")
     assert later.write(("May", "June")).startswith("Of the remaining rows, those ")
-    assert f"% of {later.n_first} in May" in later.write(("May", "June"))
+    assert f" of {later.n_first} in May" in later.write(("May", "June"))
     both = gap._replace(conditions=(Condition("y", "y above 3", 3.0), *gap.conditions))
     assert both.write(("May", "June")).startswith("Rows with y above 3 where x is missing are ")
     (found, *_) = result.to_dict()["regions"]

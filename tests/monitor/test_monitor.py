@@ -206,6 +206,18 @@ def test_columns_that_come_and_go(change, said):
     assert state.alarm == ("counts as missing" in said)
 
 
+def test_a_wrong_cell_is_missing_in_its_row_alone():
+    reference, batch = make_table(300, 0), make_table(40, 1)
+    sizes = batch["size"].to_list()
+    gap, wrong = ([*map(str, sizes[:5]), cell, *map(str, sizes[6:])] for cell in (None, "n.a."))
+    state = make_quiet(reference).update(batch.with_columns(size=pl.Series(gap)))
+    with pytest.warns(FewRatioWarning, match=r"holds 'n\.a\.' at row 5 .* counts as missing in such rows"):
+        assert make_quiet(reference).update(batch.with_columns(size=pl.Series(wrong))).evidence == state.evidence
+    infinite = pl.Series([*sizes[:5], np.inf, *sizes[6:]])
+    with pytest.warns(FewRatioWarning, match="infinite"):
+        assert make_quiet(reference).update(batch.with_columns(size=infinite)).evidence == state.evidence
+
+
 def test_whole_groups_are_watched():
     """Rows of a group share a level: as single rows they would alarm, as groups they are exchangeable."""
     rng = np.random.default_rng(6)

@@ -24,7 +24,7 @@ def test_the_answer_names_the_most_anomalous_row_and_why(judged):
     assert report.title == "Outliers of today.csv"
     assert report.headline == "3 of 61 rows are outliers."
     assert report.parts[1].startswith(
-        "Most anomalous: row 60: <width> 8 is far above all normals (-2.398 to 2.002); row"
+        "Most anomalous: row 60: <width> 8 is far above all normal rows (-2.398 to 2.002); row"
     )
     assert report.facts["Known to be normal"] == "90 rows"
     assert report.facts["Threshold"].endswith("the share of rows that was asked for (5 %) is below it")

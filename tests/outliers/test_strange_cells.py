@@ -79,7 +79,7 @@ def test_cells_that_look_like_errors_are_listed_in_words_flagged_or_not():
     result = InlierOutlierDetector(contamination=0.01).fit(normals).detect(batch)
     low, high = normals["noise 1"].min(), normals["noise 1"].max()
     assert result.reasons[7] == "kind nroth was never seen (did you mean north?)"
-    assert result.reasons[8] == f"noise 1 -40 is far below all normals ({low:.4g} to {high:.4g})"
+    assert result.reasons[8] == f"noise 1 -40 is far below all normal rows ({low:.4g} to {high:.4g})"
     assert {result.reasons[9]} <= {
         "x 1.5 is far above what y and other columns predict", "y -1.5 is far below what x and other columns predict"
     }  # fmt: skip
@@ -169,7 +169,7 @@ def test_the_answer_counts_outliers_and_names_the_row_of_an_error(n_strange, sai
     assert f"{n_cells} cell{'s' * (n_cells > 1)} to check, listed below." in report.answer
     (listed,) = [section for section in report.sections if section.title == "Cells to check"]
     assert str(result.errors[0].row) in str(listed.blocks)
-    assert "9 is far above all normals" in str(listed.blocks)
+    assert "9 is far above all normal rows" in str(listed.blocks)
 
 
 def test_a_thousandth_of_a_positive_value_is_listed_though_it_is_near_the_others():
@@ -178,7 +178,7 @@ def test_a_thousandth_of_a_positive_value_is_listed_though_it_is_near_the_others
     table.loc[100, "price"] /= 1000
     result = InlierOutlierDetector(contamination=0.01).fit(table[:50]).detect(table[50:].reset_index(drop=True))
     assert not result.is_outlier[50]
-    assert result.reasons[50].startswith(f"price {table['price'][100]:.4g} is far below all normals")
+    assert result.reasons[50].startswith(f"price {table['price'][100]:.4g} is far below all normal rows")
 
 
 def test_a_number_far_outside_is_a_reason_though_the_category_is_new_too():
@@ -186,7 +186,7 @@ def test_a_number_far_outside_is_a_reason_though_the_category_is_new_too():
     batch.loc[5, "kind"], batch.loc[5, "engines"] = "glider", 275.0
     errors = InlierOutlierDetector().fit(normals).detect(batch).errors
     assert {error.text for error in errors if error.row == 5} == {
-        "kind glider was never seen", "engines 275 is far above all normals (2)"
+        "kind glider was never seen", "engines 275 is far above all normal rows (2)"
     }  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def test_a_category_that_is_missing_is_said_to_be():
     normals, batch = related(60, 0), related(60, 1)
     batch.loc[5, "kind"] = None
     result = InlierOutlierDetector().fit(normals).detect(batch)
-    assert result.reasons[5] == "kind is missing; all normals have it"
+    assert result.reasons[5] == "kind is missing; all normal rows have it"
 
 
 def test_rows_beyond_all_normals_are_not_expected_to_be_normal():
@@ -231,7 +231,7 @@ def test_rows_of_another_kind_have_no_errors_in_single_cells():
     assert result.is_outlier[:4].all()
     assert [(error.row, error.column) for error in result.errors] == [(3, 2)]
     # Their strangest cells are still the reason.
-    assert "is far above all normals" in result.reasons[0]
+    assert "is far above all normal rows" in result.reasons[0]
 
 
 def test_a_batch_that_has_shifted_has_no_errors_but_those_apart_from_its_rows():

@@ -72,7 +72,7 @@ class ColumnDifference(NamedTuple):
         For numbers, dates and times, Cohen's d: the difference of the means in units of the deviation within samples,
         positive if the first is larger (for times of day, the shorter way round the clock); at most 100 in size, and
         100 if neither sample varies. For categories and words, h: the difference of two shares' arcsines. None if most
-        rows have rare categories, since no single share then shows how they differ.
+        rows have rare categories, since no single share then shows how they differ, or if a sample has no value.
     missing_first, missing_second : float
         The share of rows of each sample in which it is missing.
     mean_first, mean_second, deviation_first, deviation_second : float or None
@@ -201,12 +201,15 @@ def explain_effects(columns: Sequence[ColumnDifference], name: str) -> str:
     return f"{scale}; times of day by the shorter way round the clock" if has_times else scale
 
 
-def explain_parts(result: Any, columns: Sequence[ColumnDifference]) -> list[str]:
-    """Explain the divergences of some columns of a result, and the star at those that differ only jointly."""
+def explain_parts(
+    result: Any, columns: Sequence[ColumnDifference], parts: Sequence[str] = ("alone", "without")
+) -> list[str]:
+    """Explain the divergences of some columns that are shown, and the star at those that differ only jointly."""
     said = []
-    if any(each.alone is not None for each in columns):
+    if parts and any(each.alone is not None for each in columns):
         but = f"; for columns that overlap, also without {result.set_aside}" if result.set_aside else ""
-        said.append(f"alone: the divergence of this column alone; without: of all other columns{but}")
+        meanings = {"alone": "this column alone", "without": f"all other columns{but}"}
+        said.append("; ".join(f"{part}: the divergence of {meanings[part]}" for part in parts))
     joint = result.joint_columns
     star = f"* its own p is above {LEVEL}, but half of the divergence or more is lost without it"
     return said + [star] * any(each in joint for each in columns)
@@ -326,7 +329,8 @@ def _describe_two(column: Column, first: Floats, second: Floats) -> tuple[Any, .
     found = describe_column(column, (first, second))
     return (
         *found.words,
-        found.effects[0],
+        # Where one sample has no value there is no mean to compare.
+        None if 1 in found.missing else found.effects[0],
         *found.missing,
         *(found.means or [None] * 2),
         *(found.deviations or [None] * 2),

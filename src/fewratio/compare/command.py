@@ -274,7 +274,7 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     if differ:
         said = [
             *explain_small_effects(result, shown),
-            *explain_parts(result, shown if optional else result.joint_columns),
+            *explain_parts(result, shown, [heading for heading, *_ in optional if heading in ("alone", "without")]),
             write_source(result),
         ]
         yield from (f"  {each}" for each in filter(None, said))

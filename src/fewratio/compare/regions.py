@@ -98,9 +98,9 @@ class Region(NamedTuple):
 
     @property
     def shares(self) -> list[str]:
-        """The shares as text: "18 %", or if there are earlier regions, "91 % of 11", the remaining rows."""
+        """The shares as text: "18 %", or if there are earlier regions, "10 of 11", the remaining rows."""
         sizes = zip((self.first, self.second), (self.n_first, self.n_second), strict=True)
-        return [f"{write_share(share)}{f' of {n:,}' * self.is_of_rest}" for share, n in sizes]
+        return [f"{round(share * n):,} of {n:,}" if self.is_of_rest else write_share(share) for share, n in sizes]
 
 
 def find_regions(

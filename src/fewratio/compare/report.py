@@ -123,7 +123,7 @@ def _answer(result: Any) -> str:
     differ = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL][:_NAMED]
     explained = [(cut(str(each.column)), result.explain_small_effect(each)) for each in differ]
     named = ", ".join(f"{name} ({said})" if said else name for name, said in explained)
-    first = f"\n{'Strongest' if result.p_value is None else 'Clearest, by p-value'}: {named}."
+    first = f"\n{'Strongest' if result.p_value is None else 'Clearest'}: {named}."
     caution = f"\n{result.caution}" if result.caution else ""
     if result.p_value is None:
         return f"{result.verdict}{_apart(result)}{first}{caution}"
@@ -149,8 +149,7 @@ def _apart(result: Any) -> str:
         called, verb, own = ("columns", "separate", "their") if len(all_rows) > 1 else ("column", "separates", "its")
         said = f" The {called} {join_names(all_rows)} {verb} the tables on {own} own."
     for each in most[:_NAMED]:
-        separated = each.separates.removeprefix(f"{each.name} alone separates ")
-        said += f" The column {cut(each.name, 80)} alone separates {separated}."
+        said += f" The column {cut(each.name, 80)} alone separates {each.rows}."
     return said
 
 

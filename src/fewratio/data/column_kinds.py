@@ -168,6 +168,17 @@ class ColumnValues(NamedTuple):
             raise InputError(f"{found}; all its values must be {PLURALS[kind]}. Correct it or drop the column.")
         return np.array([*read, np.nan], dtype=np.float64)[self.codes]
 
+    def keep_readable(self, kind: str) -> ColumnValues:
+        """Return the finite numbers of a kind, such as those of texts that can be read; all other cells are missing."""
+        numbers = np.full(len(self.codes) or len(self.numbers), np.nan)
+        if self.kind in (TEXT, CATEGORY) and kind in READERS:
+            read = [READERS[kind](text) for text in self.texts]
+            numbers = np.array([*(np.nan if each is None else each for each in read), np.nan])[self.codes]
+        elif self.kind == NUMBER and kind in (NUMBER, BOOLEAN):
+            numbers = self.numbers
+        numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+        return ColumnValues(self.table, self.label, kind if np.isfinite(numbers).any() else MISSING, numbers)
+
     def to_categories(self) -> ColumnValues:
         """Return values of any kind as texts, in the order in which they first appear."""
         if self.kind in (TEXT, CATEGORY):

@@ -203,6 +203,8 @@ class Encoding:
         parts = [f"{n} {kind if n == 1 else PLURALS[kind]}{' (as days)' * (kind == DATE)}" for kind, n in kinds.items()]
         out = [f"{column.name}: {column.left_out}" for column in self.columns if column.left_out is not None]
         parts += [f"{len(out)} left out ({write_list(out)})"] if out else []
+        if len(self.columns) > 1 and len(parts) == 1:
+            return f"{len(self.columns)} columns, all {parts[0].partition(' ')[2]}"
         return f"{write_count(len(self.columns), 'column')}: {', '.join(parts)}"
 
     def encode(self, X: Any, name: str = "X", reference: str = _LEARNED_FROM, is_lenient: bool = False) -> Table:

@@ -36,12 +36,16 @@ class NonOverlapping(NamedTuple):
         What it holds in either table, as text.
     share : float
         The share of the rows that it separates; each table counts half.
+    n_right, n_rows : int
+        How many rows it separates, and of how many.
     """
 
     column: str | int
     first: str
     second: str
     share: float
+    n_right: int
+    n_rows: int
 
     @property
     def name(self) -> str:
@@ -51,8 +55,12 @@ class NonOverlapping(NamedTuple):
     @property
     def separates(self) -> str:
         """What the column separates, as text."""
-        share = "all" if self.share == 1 else f"{_write_share(self.share)} of the"
-        return f"{self.name} alone separates {share} rows"
+        return f"{self.name} alone separates {self.rows}"
+
+    @property
+    def rows(self) -> str:
+        """Which rows the column separates, as text."""
+        return "all rows" if self.n_right == self.n_rows else f"{self.n_right:,} of {self.n_rows:,} rows"
 
     def describe(self, names: Sequence[str]) -> str:
         """Write what the column separates, and what it holds in either table, by the names of the tables."""
@@ -122,7 +130,8 @@ def find_non_overlapping(
             continue
         share = 1 - sum(wrong / n for wrong, n in zip(rule.errors, sizes, strict=True)) / 2
         if share >= _SHARE and _bound_chance(rule, *sizes) <= _CHANCE / len(columns):
-            found.append(NonOverlapping(label, *rule.texts, share))
+            n_rows = sum(sizes)
+            found.append(NonOverlapping(label, *rule.texts, share, n_rows - sum(rule.errors), n_rows))
     return sorted(found, key=lambda each: -each.share)
 
 

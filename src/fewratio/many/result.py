@@ -222,11 +222,11 @@ class AllPairsResult(Reported):
         if not gaps or max(gaps) < _ROUNDED:
             return ""
         names, medians = zip(*listed[: int(np.argmax(gaps)) + 1], strict=True)
-        apart = (self.divergences + self.divergences.T) / 2
-        inside = np.isin(self.names, names)
-        rest = np.flatnonzero(~inside & ~np.isin(self.names, self.new))
+        named = np.isin(self.names, names)
+        rest = ~named & ~np.isin(self.names, self.new)
+        nearest = (self.divergences[np.ix_(named, rest)] + self.divergences[np.ix_(rest, named)].T) / 2
         # One of several groups does not stand out: others are near it.
-        if apart[np.ix_(inside, rest)].min() < np.median(apart[np.ix_(rest, rest)][np.triu_indices(len(rest), 1)]):
+        if rest.any() and nearest.min() < np.median(self.median_divergences[rest]):
             return ""
         effects = [dict(self._list_large(name)) for name in names]
         signs = {column: {np.sign(each.get(column, 0.0)) for each in effects} for column in effects[0]}

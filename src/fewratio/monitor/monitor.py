@@ -231,8 +231,8 @@ class DriftMonitor(Stored):
     def update(self, batch: Any, name: str | None = None, mark: str | None = None) -> MonitorState:
         """Bet on the rows of a batch, in their order, and return the new state.
 
-        A column that the reference does not have is left out; one that has disappeared, or holds values of another
-        kind, counts as missing in all rows. You are warned of both.
+        A column that the reference does not have is left out; one that has disappeared counts as missing in all rows,
+        and a cell of another kind in its row. You are warned of these.
 
         Parameters
         ----------

@@ -104,7 +104,7 @@ def match_columns(encoding: Encoding, raw: RawTable) -> RawTable:
 
 
 def read_features(encoding: Encoding, raw: RawTable) -> Floats:
-    """Encode a batch. A column that is absent, or holds values of the wrong kind, counts as missing in all rows."""
+    """Encode a batch. Values of the wrong kind count as missing, and so does a column that is absent."""
     result = np.zeros((raw.n_rows, encoding.n_features))
     columns = encoding.used
     if raw.array is not None and not np.isinf(raw.array).any():
@@ -126,9 +126,12 @@ def read_features(encoding: Encoding, raw: RawTable) -> Floats:
         try:
             column.encode(raw.values(column.name), place)
         except InputError as error:
-            _warn(f"{error} It counts as missing in all rows.")
+            # A batch says the same as its rows one by one: other cells of the column are kept.
+            kept = raw.values(column.name).keep_readable(column.kind)
+            where = "all rows" if kept.kind == MISSING else "such rows"
+            _warn(f"{error} It counts as missing in {where}.")
             place[:] = 0
-            column.encode(nothing, place)
+            column.encode(kept, place)
     return result
 
 

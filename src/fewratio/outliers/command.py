@@ -73,9 +73,10 @@ def outliers(
         lines += [f"note        {said}" for said in (result.shift, result.few_normals) if said]
         lines += request.summary(result.samples, ("the normal rows", "the rows to judge"), result.non_overlapping)
         lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
+        lines.append("            (in brackets: standard deviations from the nearest normal rows)")
         table = frame.identify_rows(X)
         names = table.get("name", range(X.n_rows))
-        cells = [("row", "score", "", "why, or differs most from the nearest normal rows in")]
+        cells = [("row", "score", "", "reason")]
         # Explaining many rows is slow, and only JSON shows them all.
         n_shown = min(frame.SHOWN, n_outliers + _NOT_FLAGGED)
         n_explained = max(n_shown, n_outliers if request.wants_json else 0)

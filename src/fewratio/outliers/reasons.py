@@ -101,7 +101,7 @@ def _new_categories(n_normals: int, levels: Mapping[Any, Levels], is_outlier: ND
                 question = f" (did you mean {meant}?)" if meant else ""
                 words = f"{_call(label)} {text} was never seen{question}"
                 if code < 0:
-                    words = f"{_call(label).removesuffix(':')} is missing; all normals have it"
+                    words = f"{_call(label).removesuffix(':')} is missing; all normal rows have it"
                 found.append(CellReason(row, label, text, "category", float(rated[row]), words))
     return found
 
@@ -137,7 +137,7 @@ def _odd_numbers(
             value, of_column = float(rows[row, places[k]]), normals[:, places[k]]
             low, high = of_column.min(), of_column.max()
             side = "below" if value < low else "above"
-            known = f"all normals ({f'{column.write(low)} to ' if low < high else ''}{column.write(high)})"
+            known = f"all normal rows ({f'{column.write(low)} to ' if low < high else ''}{column.write(high)})"
             words = f"{_call(label)} {column.write(value)} is far {side} {known}"
             found.append(CellReason(row, label, value, "outside", float(outside[row, k]), words))
         given_others = [k for k in range(outside.shape[1] - len(places)) if places[k] in labels]

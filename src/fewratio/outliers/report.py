@@ -92,7 +92,7 @@ def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: 
         + " Rows are counted from 0." * (result.row_names is None)
         + f" {left} more outliers are left out here." * (left > 0)
     )
-    headings = ("row", "why, or differs most from the nearest normal rows in", "judged", "score")
+    headings = ("row", "reason", "judged", "score")
     ranked = page.Table("Rows, the most anomalous first", headings, table, True, note, n_first=_FIRST)
     return [ranked, _reasons(names[:_HEAT], reasons[:_HEAT])]
 

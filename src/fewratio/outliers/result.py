@@ -156,7 +156,7 @@ class OutlierResult(Reported):
         >>> for error in InlierOutlierDetector().fit(good).detect(new).errors:
         ...     print(error.row, error.text)
         2 kind Adelei was never seen (did you mean Adelie?)
-        1 mass 4 is far below all normals (2850 to 6300)
+        1 mass 4 is far below all normal rows (2850 to 6300)
         """
         n_cells = Counter(cell.row for cell in self._strange_cells)
         may_be_normal = round(self.expected_false or 0) >= self.is_outlier.sum()

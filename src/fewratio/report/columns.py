@@ -35,6 +35,8 @@ def column_treatment(
         for column in samples.encoding.columns
     ]
     plain = [row for row in table if row[2] == _AS_IT_IS]
+    if len(plain) == len(table):
+        return [page.Text(f"{write_count(len(table), 'column')}: all numbers, used as they are.")]
     if len(plain) > 1:
         table = [row for row in table if row[2] != _AS_IT_IS]
         table.append((f"{len(plain)}{' others' if table else ''}", "", "as they are"))
