@@ -16,6 +16,8 @@ from scipy.stats import binom
 from fewratio import KLIEP, RuLSIF, detect_changes
 from fewratio.changes.detection import ChangeResult
 from fewratio.changes.detector import ChangeDetector
+from fewratio.changes.kinds import name_changes
+from fewratio.changes.segmentation import segment
 from fewratio.errors import InputError, ParameterError
 from tests.levels import FEW_DRAWS, LEVEL, assert_level_is_kept
 from tests.strategies import quick, seeds
@@ -388,6 +390,18 @@ def test_a_rare_category_hides_no_change_of_another_column(seed):
 def test_a_step_without_noise_is_a_change(options, n):
     series = np.repeat([0.0, 7.0], n // 2)
     assert detect_changes(series, **options).points.tolist() == [n // 2]
+
+
+def test_a_change_found_in_one_column_is_named_after_it():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(600, 3))
+    found = segment(np.column_stack([noise, rng.random(600) < np.where(np.arange(600) < 400, 0.02, 0.15)]))
+    (point,) = found.points
+    assert found.owners == {point: 3}
+    assert name_changes(found, found.points, found.degree) == [(3, "share")]
+    # Even where another column gains more from it, as one with a season of its spread may.
+    (column, _), *_ = name_changes(found._replace(owners={point: 1}), found.points, found.degree)
+    assert column == 1
 
 
 @pytest.mark.parametrize("n", [20, 100])

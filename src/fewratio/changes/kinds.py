@@ -45,7 +45,7 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tu
             gains["level"] = lengthen(without) - lengthen(last)
         if degree != KINKED:
             gains["spread"] = lengthen(last) - lengthen(last[:place]) - lengthen(last[place:])
-        column = int(np.sum(list(gains.values()), axis=0).argmax())
+        column = found.owners.get(point, int(np.sum(list(gains.values()), axis=0).argmax()))
         kind = max(gains, key=lambda each: gains[each][column])
         kind = kind if gains[kind][column] > 2 * np.log(n) else "distribution"
         kind = "share" if is_share(found.rows[:, column]) else kind

@@ -7,8 +7,9 @@ explains is not a change. Each change is then confirmed: series with the same no
 gain as much from one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +96,8 @@ class Segmentation(NamedTuple):
         Which of the points is where a season stops, begins or changes its size.
     tie : int or None
         The row of a step that explains the series about as well as a line does, whichever was chosen.
+    owners : mapping of int to int
+        For points that were found in one column by itself, its number.
     """
 
     rows: Floats
@@ -107,6 +110,7 @@ class Segmentation(NamedTuple):
     swings: Swings
     stop: int | None = None
     tie: int | None = None
+    owners: Mapping[int, int] = MappingProxyType({})
 
 
 class _Proposal(NamedTuple):
@@ -147,11 +151,15 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     tamed = tame(clean)
     used = tamed[:, is_used]
     points = _confirm(used, rounding, best)
-    points = sorted([*points, *_find_sparse(used, rounding, points, trend)])
+    sparse = _find_sparse(used, rounding, points, trend)
+    points = sorted([*points, *sparse])
     if points != best.points:
         degrees = {0, 1, min(best.degree, 1)} if points else range(_HIGHEST_DEGREE + 1)
         best = min(_describe(used, rounding, points, degree) for degree in (degrees if trend else [0]))
-    best = best._replace(points=_align_constants(rows, best.points))
+    aligned = _align_constants(rows, best.points)
+    columns = np.flatnonzero(is_used).tolist()
+    owners = {new: columns[sparse[old]] for old, new in zip(best.points, aligned, strict=True) if old in sparse}
+    best = best._replace(points=aligned)
     found = _fit_swings(used, rounding, best.points, best.degree)
     gains = [_sum_gains(used, rounding, span, best.degree) for span in _list_spans(best.points, len(used))]
     swings = Swings(*np.zeros((3, rows.shape[1])))
@@ -177,7 +185,9 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
         both = sorted([(points[number], gains[number]) for number in kept] + [stop])
         points, gains = [point for point, _ in both], [gain for _, gain in both]
     season_point = None if stop is None else stop[0]
-    return Segmentation(rows, is_log, points, gains, best.degree, background, residuals, swings, season_point, tie)
+    return Segmentation(
+        rows, is_log, points, gains, best.degree, background, residuals, swings, season_point, tie, owners
+    )
 
 
 def trace_levels(found: Segmentation, points: list[int]) -> Floats:
@@ -209,12 +219,12 @@ def _find_tie(series: Floats, rounding: Floats, best: _Proposal) -> int | None:
     return point if abs(step - line) < _CLOSE else None
 
 
-def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: bool) -> list[int]:
-    """Return changes of single columns, far from other changes, that chance would not produce in any column."""
+def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: bool) -> dict[int, int]:
+    """Return changes of single columns, far from others, that chance would not produce, each with its column."""
     n, d = series.shape
+    found: dict[int, int] = {}
     if d < 2 or n < LEAST_ROWS:
-        return []
-    found: list[int] = []
+        return found
     price = change_penalty(n, 0, np.ones(1)) + 2 * np.log(d)
     rows = _list_splits(n, 3)
     cost = Cost(series, estimate_noise(series), 0, rounding)
@@ -228,7 +238,7 @@ def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: boo
             near = [other for other in [*points, *found] if abs(point - other) <= _TOGETHER]
             # A nearby change that explains the column about as well is the same one.
             if all(_describe(alone, floor, [other], 0).length > length + price for other in near):
-                found.append(point)
+                found[point] = column
     return found
 
 
