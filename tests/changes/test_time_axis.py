@@ -260,3 +260,9 @@ def test_a_year_that_is_not_used_as_the_time_is_said(year, why):
     table = pd.DataFrame({"year": years, "volume": np.random.default_rng(0).normal(size=100)})
     with pytest.warns(FewRatioWarning, match=f"'year' is compared, not used as the time: it has {why}. .* time='year'"):
         detect_changes(table)
+
+
+def test_a_table_of_dates_alone_is_refused():
+    dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=30)})
+    with pytest.raises(InputError, match="series holds nothing but dates \\('day'\\).*Add a column of what was measured"):
+        detect_changes(dates)

@@ -570,8 +570,8 @@ def test_one_column_beside_constants_may_repeat():
 
 def test_the_same_rows_are_said_to_be_the_same():
     rows = np.random.default_rng(0).normal(size=(20, 2))
-    assert compare_datasets(rows, rows[::-1], random_state=0).caution == "Both tables have the same rows."
-    assert compare_datasets(rows, rows[::-1] + 1e-9, random_state=0).caution is None
+    assert compare_datasets(rows, rows[::-1], random_state=0).verdict == "Both tables have the same rows."
+    assert "same rows" not in compare_datasets(rows, rows[::-1] + 1e-9, random_state=0).verdict
 
 
 def test_a_divergence_without_a_difference_is_said_to_be_chance():

@@ -708,7 +708,7 @@ OBJECTS = np.array([[1, "a"], [None, {}]], dtype=object)
         ("a.npy", OBJECTS, "Python objects"),
         ("a.npy", np.zeros(3), "has one axis (shape (3,))"),
         ("a.npy", np.zeros((2, 3), dtype="V0"), "to use: '0' (type binary)"),
-        ("a.npy", np.array([["x"]]), "to use: '0' (id)"),
+        ("a.npy", np.array([["x"], ["y"], ["z"]]), "to use: '0' (id)"),
         ("a.npy", np.array([[1.0, np.inf]]), "column 1 of file 'a.npy' has 1 infinite value, the first at row 0"),
         ("a.npz", b"", "it is empty"),
         ("a.npz", b"garbage", "not a zip file"),

@@ -231,8 +231,6 @@ class ComparisonResult(Reported):
         names = [name for name, ratios in sides if len(ratios) == 1]
         has = "has only one row" if len(names) == 1 else "have only one row each"
         said = [f"{' and '.join(names)} {has}; a single row says little about its distribution."] if names else []
-        if self.divergence == 0 and self.p_value in (None, 1) and self._has_same_rows:
-            said.append("Both tables have the same rows.")
         if not self.is_held_out:
             said.append("No rows could be held out: ratios and divergence are those of the fit, too large on average.")
         elif self._is_different and self.magnitude is None and math.isfinite(self.max_divergence):
@@ -399,12 +397,6 @@ class ComparisonResult(Reported):
     def _differ_more(self) -> list[str]:
         """The columns that each differ more than the divergence says."""
         return [str(each.column) for each in self._described_columns if shows_more(each, self._rated, *self._n_units)]
-
-    @property
-    def _has_same_rows(self) -> bool:
-        """Whether the tables have the same rows, in any order."""
-        first, second = (np.asarray(table.numbers) for table in self.samples.tables)
-        return len(first) == len(second) and np.array_equal(first[row_order(first)], second[row_order(second)])
 
     @cached_property
     def words(self) -> list[WordDifference]:

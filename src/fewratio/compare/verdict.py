@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fewratio.core.draws import row_order
 from fewratio.core.wording import write_limit, write_list
 from fewratio.data.column_kinds import BOOLEAN
 from fewratio.testing import LEVEL
@@ -120,6 +121,8 @@ def _write_found(result: Any) -> str:
     p_value = "" if result.p_value is None else f"p = {result.p_value:.2g}"
     least = f", at least {write_limit(result.at_least)}" if result.at_least else ""
     size = f"divergence {result.divergence:.2g}{least}"
+    if result.divergence == 0 and result.p_value in (None, 1) and have_same_rows(*result.samples.tables):
+        return "both tables have the same rows."
     if result.p_value is None:
         return f"no test was made ({size})."
     if result.p_value > LEVEL:
@@ -131,6 +134,12 @@ def _write_found(result: Any) -> str:
     if result.magnitude is None:
         return f"the tables differ ({size}; {p_value}); they may differ more than the divergence shows."
     return f"the tables differ{_WORDS[result.magnitude]} ({size}; {p_value})."
+
+
+def have_same_rows(*tables: Any) -> bool:
+    """Return whether two tables have the same rows, in any order."""
+    first, second = (np.asarray(table.numbers) for table in tables)
+    return len(first) == len(second) and np.array_equal(first[row_order(first)], second[row_order(second)])
 
 
 def write_source(result: Any) -> str:

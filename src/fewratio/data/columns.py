@@ -490,8 +490,8 @@ def _decide_category(
     # The same names may be in several tables, as of patients before and after.
     tables = [values.codes for values in coded] if parts is None else [coded[0].codes[rows] for rows in parts]
     are_names = max(map(len, tables)) >= _LEAST_DIFFERENT and all(map(are_different, tables))
-    # Two rows, one of each table, may well differ.
-    if may_be_id and (are_names or len(count) == count.total() != 2):
+    # One row, or one of each of two tables, may well differ.
+    if may_be_id and (are_names or len(count) == count.total() > 2):
         return Column(label, left_out=ID)
     # With two datasets, nobody knows whether a column names them or was measured.
     if may_be_id and len(tables) > 2:
