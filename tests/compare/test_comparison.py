@@ -570,8 +570,13 @@ def test_one_column_beside_constants_may_repeat():
 
 def test_the_same_rows_are_said_to_be_the_same():
     rows = np.random.default_rng(0).normal(size=(20, 2))
-    assert compare_datasets(rows, rows[::-1], random_state=0).verdict == "Both tables have the same rows."
+    assert compare_datasets(rows, rows[::-1], random_state=0).verdict == (
+        "Both tables have the same rows in the columns that are compared."
+    )
     assert "same rows" not in compare_datasets(rows, rows[::-1] + 1e-9, random_state=0).verdict
+    # Rare categories are pooled, but others.
+    first, second = (pd.DataFrame({"x": range(40), "kind": ["a"] * 35 + list(rare)}) for rare in ("pqrst", "uvwyz"))
+    assert "same rows" not in compare_datasets(first, second, n_permutations=19, random_state=0).verdict
 
 
 def test_a_divergence_without_a_difference_is_said_to_be_chance():
@@ -631,5 +636,5 @@ def test_no_row_is_more_typical_than_another_where_only_a_column_separates_them(
     first, second = (pd.DataFrame({"site": site, "x": rng.normal(size=60)}) for site in "ab")
     result = compare_datasets(first, second)
     assert not result.has_typical_rows
-    assert "All rows are equally typical of their table: site alone separates the tables." in result.to_html()
+    assert "All rows are equally typical of their table: nothing but site separates the tables." in result.to_html()
     assert compare_datasets(first, second.assign(x=second["x"] + 2)).has_typical_rows

@@ -113,4 +113,4 @@ def test_pairs_of_equal_rows_do_not_differ(n_rows, n_columns):
     rows, names = np.random.default_rng(0).normal(50, 10, (n_rows, n_columns)).round(2), np.arange(n_rows)
     found = compare_datasets(rows, rows, paired=(names, names), n_permutations=99, random_state=1)
     assert (found.p_value, set(found.p_values.values())) == (1, {1})
-    assert found.verdict == "Both tables have the same rows."
+    assert found.verdict.startswith("Both tables have the same rows")

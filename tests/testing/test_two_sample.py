@@ -141,6 +141,7 @@ def test_step_down_is_least_for_the_largest_and_never_more_than_one_step():
     in_one_step = rank_statistics(statistics.max(1), False, statistics[0])
     assert (found <= in_one_step).all()
     assert found[4] == in_one_step[4]
+    assert found[0] < in_one_step[0]
     assert found[[4, 0, 2, 1, 5]].tolist() == sorted(found[[4, 0, 2, 1, 5]])
     # The last one is compared with itself alone.
     assert found[5] == 1

@@ -203,12 +203,15 @@ def test_columns_tell_what_they_are_taken_for(client):
     assert (kinds["closure"], kinds["proline"]) == ("category", "number")
 
 
-def test_groups_of_one_table_are_compared(client):
+def test_groups_of_one_table_are_compared(client, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     table = "x,team\n" + "".join(f"{number + 5 * (number % 3)},{'abc'[number % 3]}\n" for number in range(30))
+    Path("teams.csv").write_text(table)
     sent = client.upload("teams.csv", table).json()["id"]
     job = client.run("compare", {"a": sent}, options={"by": "team"})
     assert job["state"] == "done", job
     assert "compare_datasets(a, by='team', random_state=0)" in job["python"]
+    assert run_python(job)["p_value"] == read_result(client, job)["p_value"]
     assert len(json.loads(client.result(job, "result.json").text)["groups"]) == 3
     assert "expected two tables" in client.run("compare", {"a": sent})["message"]
 

@@ -97,7 +97,7 @@ class Segmentation(NamedTuple):
     tie : int or None
         The row of a step that explains the series about as well as a line does, whichever was chosen.
     owners : mapping of int to int
-        For points that were found in one column by itself, its number.
+        The column of each point that was found in a single one.
     """
 
     rows: Floats
@@ -185,6 +185,7 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
         both = sorted([(points[number], gains[number]) for number in kept] + [stop])
         points, gains = [point for point, _ in both], [gain for _, gain in both]
     season_point = None if stop is None else stop[0]
+    owners.pop(season_point, None)
     return Segmentation(
         rows, is_log, points, gains, best.degree, background, residuals, swings, season_point, tie, owners
     )

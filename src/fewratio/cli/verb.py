@@ -136,7 +136,7 @@ class Page:
     ----------
     button, title, lead : str
     inputs : mapping of str to three str
-        For each required input of the verb: the label, the hint, and the file of the example.
+        For each input on the page: the label, the hint, and the file of the example.
     example : str
         Description of the example.
     key : str

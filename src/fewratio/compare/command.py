@@ -156,7 +156,9 @@ class _Conditions:
             smallest = 1 / (used + 1)
             if SIGNS[sign](smallest, float(limit)):
                 continue
-            given_up = f"{write_count(used, 'permutation')} give no p-value below {smallest:.2g}"
+            given_up = (
+                f"{write_count(used, 'permutation')} {'gives' if used == 1 else 'give'} no p-value below {smallest:.2g}"
+            )
             if float(limit) <= 0:
                 found = f"--fail-if is {text!r}, but no p-value is 0"
                 raise ParameterError(f"{found}; expected a limit above 0. Write 'p < 0.01', for instance.")
@@ -233,7 +235,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     yield from (f"            ({said})" for said in explain_regions(result))
     differs = result.p_value is None or result.p_value <= LEVEL
     if differs and result.divergence > 0 and not result.has_typical_rows:
-        yield f"rows        all are equally typical: {result.set_aside} alone separates the tables"
+        yield f"rows        all are equally typical: nothing but {result.set_aside} separates the tables"
     elif differs and result.divergence > 0:
         related = [str(name) for relation in result.relations[:1] for name in relation.columns] if not named else []
         yield from _typical(result.for_typical_rows, related, tables, result.set_aside)
@@ -391,7 +393,7 @@ VERB = Verb(
         ),
         *SHARED,
     ),
-    "result = fewratio.compare_datasets({a}, {b}{settings}{columns})\nprint(result.p_value, result.divergence)",
+    "result = fewratio.compare_datasets({a}, {b}{settings}{columns})\nprint(result.verdict)",
     Page(
         "Compare",
         "How do two tables differ?",

@@ -116,7 +116,8 @@ def _overview(result: Any) -> list[page.Block]:
         return [table]
     differ = sum(each.p_value <= LEVEL for each in result.columns)
     of_all = f"{differ} of {write_count(len(result.columns), 'column')}"
-    return [page.Text(f"{of_all} {'differs' if differ == 1 else 'differ'} (p at most {LEVEL})."), table]
+    verb = "differs" if 1 in (differ, len(result.columns)) else "differ"
+    return [page.Text(f"{of_all} {verb} (p at most {LEVEL})."), table]
 
 
 def _answer(result: Any) -> str:
@@ -142,14 +143,14 @@ def _answer(result: Any) -> str:
 
 def _apart(result: Any) -> str:
     """Name the columns whose values do not overlap."""
-    all_rows = [cut(each.name, 80) for each in result.non_overlapping if each.share == 1]
+    all_rows = [cut(str(each.column), 80) for each in result.non_overlapping if each.share == 1]
     most = [each for each in result.non_overlapping if each.share < 1]
     said = ""
     if all_rows:
         called, verb, own = ("columns", "separate", "their") if len(all_rows) > 1 else ("column", "separates", "its")
         said = f" The {called} {join_names(all_rows)} {verb} the tables on {own} own."
     for each in most[:_NAMED]:
-        said += f" The column {cut(each.name, 80)} alone separates {each.rows}."
+        said += f" The column {cut(str(each.column), 80)} alone separates {each.rows}."
     return said
 
 
@@ -413,13 +414,13 @@ def _rows(result: Any, whole: Any) -> list[page.Block]:
         "near 1 of both."
     )
     if math.isfinite(result.max_divergence):
-        about += f" At {_largest_ratio(result):g}, the most there is, only {a} has such rows; at 0, only {b}."
+        about += f" At {_largest_ratio(result):g}, the largest possible ratio, only {a} has such rows; at 0, only {b}."
     if aside and not result.set_aside:
         about += f" These ratios leave {aside} aside. Otherwise all rows would be almost equally typical."
     if whole.may_be_chance:
         about += " The test finds no difference, so these ratios may be chance."
     if result.divergence and not whole.has_typical_rows:
-        about += f" All rows are equally typical of their table: {aside} alone separates the tables."
+        about += f" All rows are equally typical of their table: nothing but {aside} separates the tables."
     regions, region_of = [f"{place}. {cut(each.rule, 80)}" for place, each in enumerate(result.regions, 1)], []
     for table, of_table in zip(tables, zip(*map(result.rows, result.regions), strict=True), strict=bool(regions)):
         region_of.append(np.full(table.n_rows, -1))

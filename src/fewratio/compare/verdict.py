@@ -121,8 +121,8 @@ def _write_found(result: Any) -> str:
     p_value = "" if result.p_value is None else f"p = {result.p_value:.2g}"
     least = f", at least {write_limit(result.at_least)}" if result.at_least else ""
     size = f"divergence {result.divergence:.2g}{least}"
-    if result.divergence == 0 and result.p_value in (None, 1) and have_same_rows(*result.samples.tables):
-        return "both tables have the same rows."
+    if result.divergence == 0 and result.p_value in (None, 1) and _have_same_rows(result.samples):
+        return "both tables have the same rows in the columns that are compared."
     if result.p_value is None:
         return f"no test was made ({size})."
     if result.p_value > LEVEL:
@@ -136,9 +136,11 @@ def _write_found(result: Any) -> str:
     return f"the tables differ{_WORDS[result.magnitude]} ({size}; {p_value})."
 
 
-def have_same_rows(*tables: Any) -> bool:
-    """Return whether two tables have the same rows, in any order."""
-    first, second = (np.asarray(table.numbers) for table in tables)
+def _have_same_rows(samples: Any) -> bool:
+    """Return whether two tables have the same rows, in any order, with rare categories as they are."""
+    numbers = [np.asarray(table.numbers) for table in samples.tables]
+    pooled = np.column_stack([np.concatenate(numbers), *samples.category_codes.values()])
+    first, second = pooled[: len(numbers[0])], pooled[len(numbers[0]) :]
     return len(first) == len(second) and np.array_equal(first[row_order(first)], second[row_order(second)])
 
 

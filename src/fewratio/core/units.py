@@ -214,9 +214,14 @@ class RankScaling:
         """Number of columns."""
         return len(self.values)
 
+    @property
+    def ranges(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest known value of each column."""
+        return self.values[:, 0], self.values[:, -1]
+
     def __call__(self, rows: Floats) -> Floats:
         """Scale rows, of shape (..., d)."""
-        low, high = self.values[:, 0], self.values[:, -1]
+        low, high = self.ranges
         beyond = rows - np.clip(rows, low, high)
         found = beyond / np.maximum(high - low + 2 * np.abs(beyond), np.finfo(np.float64).tiny)
         for place, (values, ranks) in enumerate(zip(self.values, self.ranks, strict=True)):

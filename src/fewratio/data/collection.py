@@ -412,7 +412,12 @@ def _encode_tables(
             encoding, encoded = leave_out_columns(encoding, encoded, own, NAMES_DATASET)
             constant = [name for name in constant if name not in own]
         if constant:
-            found = f"Each dataset has one value in {quote_list(constant)}, so it separates the datasets by itself"
+            verb = (
+                "so it separates the datasets by itself"
+                if len(constant) == 1
+                else "so these separate the datasets by themselves"
+            )
+            found = f"Each dataset has one value in {quote_list(constant)}, {verb}"
             use = name_parameter("drop", ",".join(constant), f"drop={constant!r}")
             warn(f"{found}. To compare without, choose {use}.")
     if length is not None:

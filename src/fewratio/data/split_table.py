@@ -30,7 +30,7 @@ def split_by_column(raw: RawTable, by: str) -> dict[str, RawTable]:
     codes = raw.names(by).to_categories().codes
     missing = int((codes < 0).sum())
     if missing:
-        warn(f"{write_count(missing, 'row')} of {raw.name} without {by!r} are left out.")
+        warn(f"{write_count(missing, 'row')} of {raw.name} without {by!r} {'is' if missing == 1 else 'are'} left out.")
         raw = raw.take(np.flatnonzero(codes >= 0))
     features, parts, _ = cut_datasets(raw, by)
     return {name: replace(features.take(rows), name=f"{by} = {name}") for name, _, rows in parts}

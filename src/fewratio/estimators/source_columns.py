@@ -1,16 +1,19 @@
 """Estimators that learn from related datasets: the columns of samples are those of the sources."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from fewratio.core.wording import write_count
+import numpy as np
+
+from fewratio.core.shapes import Floats
+from fewratio.core.wording import write_count, write_number
 from fewratio.data.collection import Collection
 from fewratio.data.columns import AS_GIVEN, ColumnRules
 from fewratio.data.encoding import Encoding, warn_of_left_out
 from fewratio.data.raw_table import as_raw
 from fewratio.data.table import Table, as_table
-from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter
+from fewratio.errors import CollectionError, InputError, ParameterError, name_parameter, warn
 from fewratio.estimators.base import RatioEstimator
 
 _SOURCES = "the source collection"
@@ -113,7 +116,26 @@ class SourceEstimator(RatioEstimator):
         for name, X in given.items():
             known = (opened[0].feature_names, opened[0].name) if opened else (None, "")
             opened.append(columns.encode(X, name, *known))
+        self._warn_of_unknown(opened)
         return self.encoding_, opened
+
+    def _known_ranges(self) -> tuple[Floats, Floats] | None:
+        """Return the smallest and the largest value of each feature in the sources, if they are known."""
+        return None
+
+    def _warn_of_unknown(self, tables: Sequence[Table]) -> None:
+        """Warn where half of the rows of a table are farther from the sources' values than these are from each other."""
+        ranges = self._known_ranges()
+        for table in tables if ranges is not None else ():
+            rows, (low, high) = table.to_numpy(), ranges
+            n_beyond = (np.abs(rows - np.clip(rows, low, high)) > high - low).sum(0)
+            for place in np.flatnonzero(2 * n_beyond >= len(rows)):
+                name = place if table.feature_names is None else repr(table.feature_names[place])
+                known = f"{write_number(low[place])} to {write_number(high[place])}"
+                warn(
+                    f"Column {name} of {table.name} is far beyond all values of the sources ({known}) in "
+                    f"{n_beyond[place]} of {write_count(len(rows), 'row')}: what was learned may not hold there."
+                )
 
     def _open(self, X: Any, name: str) -> Table:
         if self._source_columns is None:

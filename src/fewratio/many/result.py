@@ -214,7 +214,8 @@ class AllPairsResult(Reported):
     def outstanding(self) -> str:
         """Name the datasets that are farther from all others than the rest, and the columns they have in common.
 
-        They are up to three, and less than half of all: those before the largest step between medians; "" if none.
+        They are up to three, and less than half of all: those before the largest step between medians; "" if none,
+        or if others are near them, as in a group.
         """
         listed = self.list_datasets(_MOST_OUTSTANDING + 1)
         n_most = min(_MOST_OUTSTANDING, (len(self.names) - 1) // 2)
@@ -261,7 +262,7 @@ class AllPairsResult(Reported):
         if self.adjusted_p_values is not None:
             # Each pair appears twice in the table.
             n_different = int((self.adjusted_p_values <= LEVEL).sum()) // 2
-            pairs = f"{n_different} of {len(apart)} pairs differ (adjusted p-value at most {LEVEL})"
+            pairs = f"{n_different} of {len(apart)} pairs {'differs' if n_different == 1 else 'differ'} (adjusted p-value at most {LEVEL})"
             return f"{pairs}; {most} differ most (divergence {found}). {first}".rstrip()
         if n_alike == len(apart) or (p_value[:1].isdigit() and float(p_value) > LEVEL):
             said = f"No difference was found between any two of the {len(self.names)} datasets"
@@ -335,8 +336,8 @@ class AllPairsResult(Reported):
         smallest = 1 / (1 + n_others)
         if p_value <= smallest:
             return (
-                f"{name} is more unlike the {others} than any of these is, but they are too few to rule out chance: no "
-                f"p-value can be below {smallest:.2g}."
+                f"{name} differs more from the {others} than any of these does, but they are too few to rule out "
+                f"chance: no p-value can be below {smallest:.2g}."
             )
         few = f" There are too few to decide: no p-value can be below {smallest:.2g}." * (smallest > LEVEL)
         return f"Nothing shows that {name} is unlike the {others} (p = {p_value:.2g}).{few}"

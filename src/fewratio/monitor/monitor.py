@@ -172,7 +172,7 @@ class DriftMonitor(Stored):
         self._unusual: list[UnusualRow] = []
         self._changed: list[ColumnEvidence] | None = None
         # The column that showed it at the alarm, and the first word on how.
-        self._cause: list[str] | None = None
+        self._cause: list[Any] | None = None
 
     def check_same(self, reference: Any, level: float, groups: str | None, columns: Mapping[str, Any]) -> None:
         """Raise `ParameterError` unless this monitor was made with these arguments."""
@@ -255,7 +255,8 @@ class DriftMonitor(Stored):
             ranks.append(self._bet(rows[start:stop], categories[start:stop]))
         # Where the evidence is largest: calm rows after an alarm say nothing about it.
         evidence = float((self._bets.evidence + self._all_weights).max())
-        if self._shows_cause and ((self._alarm_row or 0) >= first or evidence >= self._largest):
+        is_news = (self._alarm_row or 0) >= first or evidence >= self._largest
+        if is_news and self._shows_cause:
             self._changed = self._find_columns()
         self._remember(name, first, rows, np.concatenate(ranks))
         return self.state
@@ -283,7 +284,7 @@ class DriftMonitor(Stored):
         alarm_row = self._alarm_row
         if alarm_row is not None and self._cause is None:
             self._changed = self._find_columns()
-            self._cause = next(map(_name_cause, self._changed), None)
+            self._cause = next(iter(self._find_causes()), None)
         if alarm_row is not None and self._n_rows <= (alarm_row // WINDOWS[0] + _LISTENS) * WINDOWS[0]:
             weighted = self._bets.evidence + self._all_weights
             if self._shows_cause and (self._since is None or weighted.max() >= limit):
@@ -298,10 +299,8 @@ class DriftMonitor(Stored):
 
     @property
     def _shows_cause(self) -> bool:
-        """Whether there was an alarm, and what was seen then still is: later rows may differ for another reason."""
-        return self._alarm_row is not None and (
-            self._cause is None or self._cause in map(_name_cause, self._find_columns())
-        )
+        """Whether there was an alarm, and its cause still shows: later rows may differ for another reason."""
+        return self._alarm_row is not None and (self._cause is None or self._cause in self._find_causes())
 
     def _weigh(self) -> None:
         """Set the logarithms of the weights of all scores, as new ones are learned."""
@@ -335,29 +334,44 @@ class DriftMonitor(Stored):
 
     def _find_columns(self) -> list[ColumnEvidence]:
         """Return the columns with evidence of a change, the clearest first."""
-        wealth = self._bets.evidence
-        evidence, limit = wealth + self._all_weights, -math.log(self.level)
         found: dict[str, ColumnEvidence] = {}
-        speak = np.flatnonzero(evidence >= min(limit, _SPEAKS))
-        speak = speak[(speak < len(self._features)) | (speak >= len(self._edges))]
-        for place in speak[np.argsort(-wealth[speak], kind="stable")].tolist():
+        for place in self._list_speaking():
             column, change = self._describe(place)
             if column not in found:
-                found[column] = ColumnEvidence(column, change, as_number(float(wealth[place])))
+                found[column] = ColumnEvidence(column, change, as_number(float(self._bets.evidence[place])))
             elif place >= len(self._edges):
                 # A new category makes others less frequent.
                 found[column] = found[column]._replace(change=change)
         return list(found.values())
 
+    def _find_causes(self) -> list[list[Any]]:
+        """Return the features with evidence of a change, and its direction, the clearest first."""
+        places = self._list_speaking()
+        return [[self._find_feature(place), self._find_direction(place)] for place in places]
+
+    def _list_speaking(self) -> list[int]:
+        """Return the scores of columns with evidence of a change, the clearest first."""
+        wealth = self._bets.evidence
+        speak = np.flatnonzero(wealth + self._all_weights >= min(-math.log(self.level), _SPEAKS))
+        speak = speak[(speak < len(self._features)) | (speak >= len(self._edges))]
+        found: list[int] = speak[np.argsort(-wealth[speak], kind="stable")].tolist()
+        return found
+
+    def _find_direction(self, place: int) -> str:
+        """Return how the feature of a score changed, such as "higher" or "more"."""
+        if self._features[self._find_feature(place)].kind == "value" or self._groups is not None:
+            return self._bets.describe(place)
+        return "more" if place >= len(self._edges) or self._bets.is_higher(place) else "less"
+
     def _describe(self, place: int) -> tuple[str, str]:
         """Return the column of a score, and how it changed."""
-        feature = self._features[self._find_feature(place)]
+        feature, direction = self._features[self._find_feature(place)], self._find_direction(place)
         if feature.kind == "value" or self._groups is not None:
             number = feature.text if feature.kind == "value" else ""
-            return feature.column, f"{number} {self._bets.describe(place)}".strip()
-        is_higher = place >= len(self._edges) or self._bets.is_higher(place)
-        said = self._new.describe(feature.column, self._n_rows) if feature.kind == "new" and is_higher else ""
-        return feature.column, said or f"{feature.text} {'more' if is_higher else 'less'} often"
+            return feature.column, f"{number} {direction}".strip()
+        is_new = feature.kind == "new" and direction == "more"
+        said = self._new.describe(feature.column, self._n_rows) if is_new else ""
+        return feature.column, said or f"{feature.text} {direction} often"
 
     def _find_feature(self, score: int) -> int:
         """Return the feature of a score: that of new or rare categories also for the score of new ones."""
@@ -469,10 +483,6 @@ class DriftMonitor(Stored):
 
     def __repr__(self) -> str:
         return f"DriftMonitor(level={self.level}): {self.state.summary}"
-
-
-def _name_cause(found: ColumnEvidence) -> list[str]:
-    return [found.column, found.change.partition(" ")[0]]
 
 
 def _digest(rows: Floats) -> str:

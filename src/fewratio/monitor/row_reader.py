@@ -99,7 +99,9 @@ def match_columns(encoding: Encoding, raw: RawTable) -> RawTable:
         raw = raw.name_by_position([column.name for column in encoding.columns])
     known = {column.name for column in encoding.columns}
     if new := [label for label in raw.labels if label not in known]:
-        _warn(f"{raw.name} has columns that the reference does not have ({quote_list(new)}): they are left out.")
+        _warn(
+            f"{raw.name} has {'a column' if len(new) == 1 else 'columns'} that the reference does not have ({quote_list(new)}): left out."
+        )
     return raw
 
 
@@ -128,8 +130,8 @@ def read_features(encoding: Encoding, raw: RawTable) -> Floats:
         except InputError as error:
             # A batch says the same as its rows one by one: other cells of the column are kept.
             kept = raw.values(column.name).keep_readable(column.kind)
-            where = "all rows" if kept.kind == MISSING else "such rows"
-            _warn(f"{error} It counts as missing in {where}.")
+            what = "The column counts as missing in all rows" if kept.kind == MISSING else "Such cells count as missing"
+            _warn(f"{error} {what}.")
             place[:] = 0
             column.encode(kept, place)
     return result

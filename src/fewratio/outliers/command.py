@@ -73,7 +73,7 @@ def outliers(
         lines += [f"note        {said}" for said in (result.shift, result.few_normals) if said]
         lines += request.summary(result.samples, ("the normal rows", "the rows to judge"), result.non_overlapping)
         lines.append("rows        the most anomalous first" + ", counting from 0" * (X.row_names is None))
-        lines.append("            (in brackets: standard deviations from the nearest normal rows)")
+        lines.append("            (a signed number after a column: standard deviations from the nearest normal rows)")
         table = frame.identify_rows(X)
         names = table.get("name", range(X.n_rows))
         cells = [("row", "score", "", "reason")]

@@ -87,8 +87,8 @@ def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: 
     ]
     left = int(result.is_outlier.sum()) - len(table)
     note = (
-        "In brackets: how far a row is from the mean of its nearest normal rows, in standard deviations of the "
-        "normal rows."
+        "A signed number after a column: how far the row is from the mean of its nearest normal rows, in standard "
+        "deviations of the normal rows."
         + " Rows are counted from 0." * (result.row_names is None)
         + f" {left} more outliers are left out here." * (left > 0)
     )
@@ -107,7 +107,7 @@ def _errors(result: Any) -> page.Table:
     ]
     left = len(result.errors) - len(shown)
     note = "They may be errors, or values of a row of another kind." + f" {left} more are left out here." * (left > 0)
-    headings = ("row", "why", "judged")
+    headings = ("row", "reason", "judged")
     return page.Table("Cells, the strangest first", headings, table, True, note)
 
 
@@ -126,7 +126,9 @@ def draw_outliers(result: Any, n_rows: int) -> Picture:
     """Draw the scores of all rows, and in what the most anomalous differ from their nearest normal rows."""
     lowest = result.order[:n_rows]
     reasons = _reasons(rows.row_names(result.samples.tables[0], lowest), result.explanations(lowest.tolist()))
-    title = f"{result.is_outlier.sum()} of {write_count(len(result.margins), 'row')} are outliers"
+    n_outliers = int(result.is_outlier.sum())
+    found = "is an outlier" if n_outliers == 1 else "are outliers"
+    title = f"{n_outliers} of {write_count(len(result.margins), 'row')} {found}"
     about = "The most anomalous rows, less their nearest normal rows"
     return combine([(_scores(result), "Scores", 300), (reasons, about, max(160, 44 * len(lowest)))], title)
 

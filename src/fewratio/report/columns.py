@@ -11,6 +11,7 @@ from fewratio.report import page
 
 _DONE = {DATE: "days since 1970", DURATION: "seconds", TIME: "sine and cosine of the time"}
 _AS_IT_IS = "as it is"
+_ALL_NUMBERS = "All columns hold numbers, and were used as they are."
 
 
 def column_treatment(
@@ -28,7 +29,7 @@ def column_treatment(
         The columns whose values do not overlap; by default those of the samples.
     """
     if samples.encoding is None or not samples.encoding.is_named:
-        return [page.Text("All columns hold numbers, and were used as they are.")]
+        return [page.Text(_ALL_NUMBERS)]
     held = {each.column: f"; {each.describe(names)}" for each in (samples.non_overlapping if apart is None else apart)}
     table = [
         (column.name, "" if column.left_out else column.kind, _treatment(column) + held.get(column.name, ""))
@@ -36,7 +37,7 @@ def column_treatment(
     ]
     plain = [row for row in table if row[2] == _AS_IT_IS]
     if len(plain) == len(table):
-        return [page.Text(f"{write_count(len(table), 'column')}: all numbers, used as they are.")]
+        return [page.Text(_ALL_NUMBERS)]
     if len(plain) > 1:
         table = [row for row in table if row[2] != _AS_IT_IS]
         table.append((f"{len(plain)}{' others' if table else ''}", "", "as they are"))

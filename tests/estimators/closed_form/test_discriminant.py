@@ -15,7 +15,7 @@ from fewratio.core.discriminant import DatasetPosterior, Support
 from fewratio.core.true_ratio import gaussian_relative_ratio
 from fewratio.core.units import RankScaling
 from fewratio.data.sources.gaussian import gaussian_family
-from fewratio.errors import CollectionError, InputError, ModelFileError, ParameterError
+from fewratio.errors import CollectionError, FewRatioWarning, InputError, ModelFileError, ParameterError
 from fewratio.estimators.base import NotFittedError
 from fewratio.estimators.closed_form import discriminant, discriminant_choice, discriminant_model
 from fewratio.estimators.closed_form.feature_map import FeatureMap
@@ -200,6 +200,7 @@ def test_two_sources_are_kept(features):
 # ---------------------------------------------------------------- poor data
 
 
+@pytest.mark.filterwarnings("ignore:Column . of X_.. is far beyond")
 @few
 @given(n_nu=sizes, n_de=sizes, alpha=alphas, seed=seeds)
 def test_ratios_are_within_their_bounds(n_nu, n_de, alpha, seed):
@@ -254,6 +255,15 @@ def test_without_a_difference_between_sources_the_ratio_is_one(features):
 def test_constant_sources_give_an_answer(features):
     estimator = learned([np.full((5, 2), value) for value in (0.0, 1.0, 2.0, 5.0)], features=features)
     assert np.isfinite(answers(estimator, 2)).all()
+
+
+def test_rows_far_beyond_the_sources_are_said():
+    estimator = learned(family(12))
+    rows = np.random.default_rng(0).normal(size=(6, family(12)[0].shape[1]))
+    estimator.fit(rows, rows[:3])
+    rows[:3, 1] = 1e4
+    with pytest.warns(FewRatioWarning, match=r"Column 1 of X_nu is far beyond .* in 3 of 6 rows"):
+        estimator.fit(rows, rows[3:])
 
 
 @pytest.mark.slow

@@ -31,9 +31,10 @@ def read_excel(path: Path) -> pa.Table:
             n_formulas = sum(value is None and formula is not None for value, formula in pairs)
             if n_formulas:
                 what = f"column {names[place]!r} of sheet {sheets[0]!r} of {path.name}"
+                cells = f"{n_formulas} cells hold formulas" if n_formulas > 1 else "1 cell holds a formula"
                 warn(
-                    f"{write_count(n_formulas, 'cell')} of {what} hold formulas without a stored value, and count as "
-                    "missing. Open the file in a spreadsheet program and save it."
+                    f"In {what}, {cells} without a stored value, taken as missing. Open the file in a spreadsheet "
+                    "program and save it."
                 )
     # As in text files.
     missing = set(pa.csv.ConvertOptions().null_values)

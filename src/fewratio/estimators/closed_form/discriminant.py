@@ -295,6 +295,10 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
             self.n_sources_, self.n_rows_, self.epsilon_ = summary.n_sources, summary.n_rows, summary.epsilon
         self._keep_columns(columns)
 
+    def _known_ranges(self) -> tuple[Floats, Floats] | None:
+        scaling = self.model_.features.scaling
+        return scaling.ranges if isinstance(scaling, RankScaling) else None
+
     def _learned(self) -> DiscriminantModel:
         self.model_ = super()._learned().on(self.device)
         return self.model_

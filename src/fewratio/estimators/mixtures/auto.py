@@ -249,6 +249,11 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         losses, certainty = measure_sources(names, folds, others, alpha, len(collection))
         return learned, [*names, *others], losses, certainty
 
+    def _known_ranges(self) -> tuple[Floats, Floats] | None:
+        """Return what a part that learned knows of the sources."""
+        found = (each._known_ranges() for each in self.learned_)
+        return next((each for each in found if each is not None), None)
+
     @property
     def networks_(self) -> list[Any]:
         """All networks among what was learned."""
@@ -439,8 +444,8 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
                 found[name] = _Part(network, 0.0, _MAX_ROWS_NETWORK, _find_sharpness(size), scaling)
         elif (not self.has_sources or "network" in self._names) and _fade(size):
             warn(
-                "torch is not installed, so a classifier replaces the universal network, which is better for "
-                "samples this small. To use it: pip install 'fewratio[networks]'."
+                "torch is not installed, so a classifier replaces the universal network. For samples this small the "
+                "network is better. To use it: pip install 'fewratio[networks]'."
             )
         # The classifier has its own units.
         return found | {"classifier": _Part(ClassifierRatio(alpha=self.alpha, random_state=self.random_state))}

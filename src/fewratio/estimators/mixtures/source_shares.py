@@ -142,7 +142,7 @@ def measure_samples(
 ) -> MixtureLoss:
     """Measure the error of means of ratios on parts of two samples, as if these were two datasets.
 
-    All parts are of the same rows, so they count as many pairs as rows of a sample are left out, whatever their number.
+    All parts share the same rows, so together they count only as many pairs as each sample has rows left out.
 
     Parameters
     ----------
