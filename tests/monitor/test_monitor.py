@@ -299,3 +299,11 @@ def test_calm_rows_after_an_alarm_do_not_change_what_it_was_about(tmp_path):
         assert [(each.column, each.change) for each in calm.columns] == told, number
     monitor.save(tmp_path / "state.fewratio")
     assert DriftMonitor.load(tmp_path / "state.fewratio").state.columns == calm.columns
+
+
+def test_a_batch_without_a_column_of_the_reference_is_refused_and_not_counted():
+    monitor = make_quiet(make_table(300, 0))
+    before = monitor.state.n_rows
+    with pytest.raises(InputError, match="batch has none of the reference's columns: it has 'colour', 'shape'"):
+        monitor.update(pl.DataFrame({"colour": ["red"], "shape": ["round"]}))
+    assert monitor.state.n_rows == before

@@ -102,16 +102,18 @@ def _list_rows(results: "dict[str, ChangeResult]", by: str | None) -> dict[str, 
 
 
 def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
-    from fewratio.changes.kinds import describe_change
+    from fewratio.changes.kinds import describe_change, is_slow
     from fewratio.core.wording import quote_list, write_alike, write_count
 
-    yield f"{write_count(len(result.points), 'change')} in {len(result.scores):,} rows of {name} ({result.method})"
+    slow = "; rises and falls that build up slowly count as noise, see the note" * any(map(is_slow, result.notes))
+    found = f"{write_count(len(result.points), 'change')} in {len(result.scores):,} rows of {name}"
+    yield f"{found} ({result.method}){slow}"
     for change in result.changes:
         moment = f"row {change['row']}" if change["name"] is None else f"{change['name']} (row {change['row']})"
         more = ""
         for what, said in (("mean", ("level", "share")), ("deviation", ("spread", "share"))):
             before, after = write_alike((change[f"{what}_before"], change[f"{what}_after"]))
-            more += f"; {what} {before} -> {after}" * (change["kind"] not in said)
+            more += f"; {what} {before} -> {after}" * (change["kind"] not in said and before != after)
         p_value = "" if change["p_value"] is None else f"; p = {change['p_value']:.3g}"
         yield f"  {moment}: {describe_change(change)}{more}; score {change['score']:.3g}{p_value}"
     if result.times is not None and result.row_names is not None:

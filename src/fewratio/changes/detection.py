@@ -187,7 +187,7 @@ class ChangeResult(Reported):
             return f"The score of a change exceeds {self.threshold:.3g}."
         if self.settings.get("swings") == "changes":
             return "No promise: slow noise has such changes too."
-        return "Each change explains more than in 95 of 100 simulated series without it; no chance is promised."
+        return "Each change explains more than in 95 of 100 simulated series without it; this is no guarantee."
 
     def __repr__(self) -> str:
         return f"ChangeResult: {', '.join(map(str, self.points)) or 'none'} ({self.method})"

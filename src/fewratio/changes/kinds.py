@@ -12,6 +12,11 @@ from fewratio.core.wording import write_apart, write_list, write_share
 
 # The share of the variance of a column that the row before explains, from which on its swings are slow.
 _SLOW = 0.5
+# What is said of such columns.
+_IS_SLOW = (
+    "each row is much like the one before, so rises and falls that build up slowly count as noise, however large. To "
+    "see them as changes, pass swings='changes' (in a shell --swings changes)."
+)
 
 
 def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tuple[int, str]]:
@@ -82,17 +87,21 @@ def column_title(name: str) -> str:
     return f"column {name}" if name.isdecimal() else name
 
 
+def is_slow(note: str) -> bool:
+    """Return whether a note says that slow changes may hide."""
+    return note.endswith(_IS_SLOW)
+
+
 def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> list[str]:
     """Say what was guessed about the columns, and what the answer does not cover."""
     limit = " The level of the test is approximate." if is_test else ""
     left = found.residuals - found.residuals.mean(0)
     explained = (left[1:] * left[:-1]).sum(0) / np.maximum((left**2).sum(0), 1e-300)
-    is_slow = (explained > np.sqrt(_SLOW)) & (not found.points and not is_test)
+    may_be_slow = (explained > np.sqrt(_SLOW)) & (not found.points and not is_test)
     by_text = {
         "logarithms are compared, as rows differ by factors rather than by steps.": found.is_log,
         f"calm and wild stretches alternate by themselves; these are not changes.{limit}": found.swings.saved > 0,
-        "each row is much like the one before, so rises and falls that build up slowly count as noise, however large. "
-        "To see them as changes, pass swings='changes' (in a shell --swings changes).": is_slow,
+        _IS_SLOW: may_be_slow,
     }
     notes = [
         f"{write_list(name for name, is_so in zip(names, each, strict=False) if is_so)}: {text}"

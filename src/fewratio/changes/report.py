@@ -9,7 +9,7 @@ from fewratio.changes.chart import change_scores, series_chart
 from fewratio.changes.kinds import column_title, describe_change
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import shorten, write_alike, write_apart, write_count, write_number
+from fewratio.core.wording import shorten, write_alike, write_apart, write_count, write_number, write_share
 from fewratio.report import page
 from fewratio.report.distributions import round_values
 
@@ -238,6 +238,15 @@ def _series(result: Any) -> list[page.Block]:
     return [page.Text(_HOW_TO_READ), *([page.Text(limits)] if limits else []), *_charts(result, _MOST_COLUMNS)]
 
 
+def _write_sides(change: dict[str, Any]) -> list[Any]:
+    """Write means and deviations before and after a change; shares have no deviation of their own."""
+    means = change["mean_before"], change["mean_after"]
+    if change["kind"] == "share":
+        return [*map(page.Number, means, map(write_share, means)), "", ""]
+    spreads = change["deviation_before"], change["deviation_after"]
+    return [*map(page.Number, means, write_apart(*means)), *map(page.Number, spreads, write_alike(spreads))]
+
+
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
     if not changes:
         return page.Text("No clear change: trends, seasons and chance may explain the whole series.")
@@ -258,16 +267,17 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
             change["row"],
             change["column"],
             change["kind"],
-            *map(page.Number, means := (change["mean_before"], change["mean_after"]), write_apart(*means)),
-            *map(page.Number, spreads := (change["deviation_before"], change["deviation_after"]), write_alike(spreads)),
+            *_write_sides(change),
             float(change["score"]),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]
         for text, change in zip(when, changes, strict=True)
     ]
+    has_shares = any(change["kind"] == "share" for change in changes)
     note = (
-        f"The column that changed most each time. Means: of up to {result.n_near} rows before and after. Deviations: "
-        f"standard deviations about the level, up to the neighbouring changes. {result.certainty}"
+        f"The column that changed most each time. Means: of up to {result.n_near} rows before and after"
+        f"{', but shares of all rows up to the neighbouring changes' * has_shares}. Deviations: standard deviations "
+        f"about the level, up to the neighbouring changes. {result.certainty}"
     )
     has_p = changes[0]["p_value"] is not None
     return page.Table("Changes in order of time", headings + ["p"] * has_p, table, True, note)

@@ -185,7 +185,7 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
         both = sorted([(points[number], gains[number]) for number in kept] + [stop])
         points, gains = [point for point, _ in both], [gain for _, gain in both]
     season_point = None if stop is None else stop[0]
-    owners.pop(season_point, None)
+    owners = {point: column for point, column in owners.items() if point != season_point}
     return Segmentation(
         rows, is_log, points, gains, best.degree, background, residuals, swings, season_point, tie, owners
     )

@@ -121,8 +121,8 @@ def find_time(
     free = [label for label in raw.labels if label not in spoken and label != time]
     if raw.is_named and free == list(raw.labels) and all(raw.values(label).as_read().kind == DATE for label in free):
         raise InputError(
-            f"{raw.name} holds nothing but dates ({quote_list(free)}), but changes are looked for in measured values. Add a "
-            "column of what was measured, or of how many rows each date has."
+            f"{raw.name} holds nothing but dates ({quote_list(free)}), but changes are looked for in measured values. "
+            "Add a column of what was measured, or of how many rows each date has."
         )
     found = _find(raw, free, only_dates) if time is None else _read_column(raw, time)
     if found is None:

@@ -79,7 +79,8 @@ class ColumnDifference(NamedTuple):
         For numbers, booleans (0 and 1), durations (seconds) and times of day (hours); else None.
     p_value : float or None
         Small if the column differs by more than chance: adjusted for the number of columns, step by step (Westfall and
-        Young), so that the chance of naming any column that does not differ is at most the level. None if there was no test.
+        Young), so that the chance of naming any column that does not differ is at most the level. None if there was no
+        test.
     alone, without : float or None
         The divergence of this column alone, and of all others without it, each at rows that were held out; 0 if none
         is seen. None for all but the first eight columns, if nothing was found, or if an estimator was given.

@@ -245,7 +245,7 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     from fewratio.compare.columns import explain_effects, explain_parts, explain_small_effects
     from fewratio.compare.verdict import write_source
     from fewratio.core.effects import write_effect
-    from fewratio.core.wording import write_share
+    from fewratio.core.wording import write_list, write_share
 
     tested = ", p adjusted for all columns" * (result.p_value is not None)
     differ = result.p_value is None or result.p_value <= LEVEL
@@ -268,11 +268,14 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
             found = [getattr(each, part) for each in shown]
             optional.append([part, *("" if each is None else f"{each:.2g}" for each in found)])
     # In a narrow terminal whole names say more than these.
+    hidden = []
     while optional and not frame.fits([*columns, *optional]):
-        optional.pop(0)
+        hidden.append(optional.pop(0)[0])
     yield from frame.align_columns([*zip(*columns, *optional, strict=True)])
     if len(named) > frame.SHOWN:
         yield f"  and {len(named) - frame.SHOWN} more; --json gives all"
+    if hidden:
+        yield f"  (a wider terminal, or --json, also shows {write_list(hidden)})"
     if differ:
         said = [
             *explain_small_effects(result, shown),

@@ -412,14 +412,11 @@ def _encode_tables(
             encoding, encoded = leave_out_columns(encoding, encoded, own, NAMES_DATASET)
             constant = [name for name in constant if name not in own]
         if constant:
-            verb = (
-                "so it separates the datasets by itself"
-                if len(constant) == 1
-                else "so these separate the datasets by themselves"
-            )
-            found = f"Each dataset has one value in {quote_list(constant)}, {verb}"
+            verb = "it separates the datasets by itself"
+            verb = verb if len(constant) == 1 else "they separate the datasets by themselves"
+            found = f"Each dataset has one value in {quote_list(constant)}, so {verb}"
             use = name_parameter("drop", ",".join(constant), f"drop={constant!r}")
-            warn(f"{found}. To compare without, choose {use}.")
+            warn(f"{found}. To leave {'it' if len(constant) == 1 else 'them'} out, choose {use}.")
     if length is not None:
         series = list(tables.values())
         encoding = Encoding.learn_windows(encoding, series, length, step)

@@ -124,10 +124,13 @@ class SourceEstimator(RatioEstimator):
         return None
 
     def _warn_of_unknown(self, tables: Sequence[Table]) -> None:
-        """Warn where half of the rows of a table are farther from the sources' values than these are from each other."""
+        """Warn where half of the rows of a table are farther from the sources' values than these are apart."""
         ranges = self._known_ranges()
-        for table in tables if ranges is not None else ():
-            rows, (low, high) = table.to_numpy(), ranges
+        if ranges is None:
+            return
+        low, high = ranges
+        for table in tables:
+            rows = table.to_numpy()
             n_beyond = (np.abs(rows - np.clip(rows, low, high)) > high - low).sum(0)
             for place in np.flatnonzero(2 * n_beyond >= len(rows)):
                 name = place if table.feature_names is None else repr(table.feature_names[place])

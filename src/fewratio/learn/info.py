@@ -97,9 +97,9 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
 
     n_sources = estimator.learned_[0].n_sources_ or FEWEST
     fixed = f" (as in other collections: fewer than {FEWEST} sources cannot be held out)" * (n_sources < FEWEST)
-    shares = join_names([write_share(at_size(estimator.learned_shares_, size, SIZES)) for size in _SIZES])
-    learned = f"with {join_names(list(map(str, _SIZES)))} rows per sample, what was learned from them has {shares}"
-    return [f"{learned} of the weight; what the two samples show by themselves has the rest{fixed}"]
+    shares = [f"{write_share(at_size(estimator.learned_shares_, size, SIZES))} with {size}" for size in _SIZES]
+    counted = f"{shares[0]} row per sample, {join_names(shares[1:])}"
+    return [f"they count {counted}; the rest is what the two samples show by themselves{fixed}"]
 
 
 _FILE = "A model that `fewratio train` wrote, or a reference."

@@ -9,12 +9,14 @@ import numpy as np
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import rank_values
+from fewratio.core.wording import write_number
 
 # Least variance, as a share of that of all rows: a constant column counts as one that varies a little.
 _LEAST_VARIANCE = 0.01
 # Most pairs of columns to check one by one; otherwise each column is paired with the few it is most related to.
 _MOST_PAIRS, _PARTNERS = 1_000, 3
 _STATISTICS = "mean", "deviation", "residual"
+_TITLES = {"residual": "deviation that the other columns leave unexplained"}
 # Most columns to name of a new dataset that nothing shows to be unlike the others.
 MOST_BY_CHANCE = 3
 
@@ -50,7 +52,9 @@ class ColumnOfDataset(NamedTuple):
         return not self.low <= self.value <= self.high
 
     def __str__(self) -> str:
-        return f"{self.column}, {self.statistic} {self.value:.4g}; {self.low:.4g} to {self.high:.4g} in the others"
+        value, low, high = map(write_number, (self.value, self.low, self.high))
+        others = f"{low} in all others" if low == high else f"{low} to {high} in the others"
+        return f"{self.column}, {_TITLES.get(self.statistic, self.statistic)} {value}; {others}"
 
 
 @dataclass(frozen=True, eq=False)

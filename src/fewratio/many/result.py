@@ -262,7 +262,8 @@ class AllPairsResult(Reported):
         if self.adjusted_p_values is not None:
             # Each pair appears twice in the table.
             n_different = int((self.adjusted_p_values <= LEVEL).sum()) // 2
-            pairs = f"{n_different} of {len(apart)} pairs {'differs' if n_different == 1 else 'differ'} (adjusted p-value at most {LEVEL})"
+            differ = "differs" if n_different == 1 else "differ"
+            pairs = f"{n_different} of {len(apart)} pairs {differ} (adjusted p-value at most {LEVEL})"
             return f"{pairs}; {most} differ most (divergence {found}). {first}".rstrip()
         if n_alike == len(apart) or (p_value[:1].isdigit() and float(p_value) > LEVEL):
             said = f"No difference was found between any two of the {len(self.names)} datasets"

@@ -97,11 +97,15 @@ def match_columns(encoding: Encoding, raw: RawTable) -> RawTable:
     if not raw.is_named or not encoding.is_named:
         check_features(raw.name, len(raw.labels), "the reference", len(encoding.columns))
         raw = raw.name_by_position([column.name for column in encoding.columns])
-    known = {column.name for column in encoding.columns}
-    if new := [label for label in raw.labels if label not in known]:
-        _warn(
-            f"{raw.name} has {'a column' if len(new) == 1 else 'columns'} that the reference does not have ({quote_list(new)}): left out."
+    known = dict.fromkeys(column.name for column in encoding.columns)
+    if not known.keys() & set(raw.labels):
+        raise InputError(
+            f"{raw.name} has none of the reference's columns: it has {quote_list(raw.labels, 5)}; expected "
+            f"{quote_list(list(known), 5)}. Check that it is the right table."
         )
+    if new := [label for label in raw.labels if label not in known]:
+        columns = "a column" if len(new) == 1 else "columns"
+        _warn(f"{raw.name} has {columns} that the reference does not have ({quote_list(new)}): left out.")
     return raw
 
 

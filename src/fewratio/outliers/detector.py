@@ -12,7 +12,7 @@ from fewratio.core.draws import deal, row_order
 from fewratio.core.shapes import Floats
 from fewratio.data.column_kinds import CATEGORY
 from fewratio.data.columns import Column, ColumnOptions
-from fewratio.data.non_overlapping import Levels, NonOverlapping, decode_levels, pool_levels
+from fewratio.data.non_overlapping import Levels, NonOverlapping, decode_levels, find_non_overlapping, pool_levels
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.split_table import split_by_condition
 from fewratio.data.table import Table, make_row
@@ -402,8 +402,12 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
     def non_overlapping(self, X: Any) -> list[NonOverlapping]:
         """Return the columns that separate the normals from the batch X by themselves; they count like all others."""
-        table = self._open(X, "X")
-        return inputs.Samples(self.encoding_, [replace(table, numbers=self._normals), table]).non_overlapping
+        batch = self._read_batch(X)
+        return self._find_non_overlapping(batch.table, batch.levels)
+
+    def _find_non_overlapping(self, table: Table, levels: dict[Any, Levels]) -> list[NonOverlapping]:
+        samples = inputs.Samples(self.encoding_, [replace(table, numbers=self._normals), table])
+        return find_non_overlapping(samples.columns, samples.tables, levels)
 
     def _read_batch(self, X: Any) -> _Batch:
         """Read a batch."""
@@ -425,7 +429,8 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def _beyond_shift(self, table: Table, levels: dict[Any, Levels]) -> float | None:
         """Return the share of rows flagged once columns have the normals' median and middle 90 %; None of files.
 
-        A column is moved if it is then more like that of the normals, by the distance of Kolmogorov and Smirnov.
+        A column of numbers is moved if it is then more like that of the normals, by the distance of Kolmogorov and
+        Smirnov. Zeros and ones, such as those of categories, stay.
         """
         if self.estimator_ is not None or not isinstance(table.numbers, np.ndarray):
             return None
@@ -434,8 +439,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         )
         stretch = np.divide(to_high - to_low, high - low, out=np.ones(len(low)), where=high > low)
         moved = (table.numbers - middle) * stretch + to_middle
+        is_share = ((self._normals == 0) | (self._normals == 1)).all(0)
         for place, (before, after, known) in enumerate(zip(table.numbers.T, moved.T, self._normals.T, strict=True)):
-            if _distance(known, before) <= _distance(known, after):
+            if is_share[place] or _distance(known, before) <= _distance(known, after):
                 moved[:, place] = before
         scored, threshold = self._score_batch(_Batch(table, moved, levels))
         return float((scored.rows < threshold).mean())

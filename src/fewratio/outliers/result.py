@@ -83,7 +83,7 @@ class OutlierResult(Reported):
     @cached_property
     def non_overlapping(self) -> list[NonOverlapping]:
         """The columns that separate the batch from the normals by themselves."""
-        return self.detector.non_overlapping(self.samples.tables[0])
+        return self.detector._find_non_overlapping(self.samples.tables[0], self._levels)
 
     @property
     def expected_false(self) -> float | None:
@@ -130,7 +130,8 @@ class OutlierResult(Reported):
         text = f"{n_outliers} of {n_rows} rows are flagged: the table may have shifted as a whole. Compare it with the"
         text += " normal rows, and check its columns and units."
         beyond = self.detector._beyond_shift(self.samples.tables[0], self._levels)
-        if beyond is None:
+        # If no fewer would be flagged, it is no shift of columns.
+        if beyond is None or beyond >= n_outliers / n_rows:
             return text
         expected = f" (of normal rows about {write_share(CLEAN_FLAGGED)})" if self.rule == "false positive rate" else ""
         return f"{text} Without such a shift, {write_share(beyond)} of the rows would be flagged{expected}."

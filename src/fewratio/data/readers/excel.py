@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from fewratio.core.wording import write_count
 from fewratio.data import arrow as pa
 from fewratio.data.column_kinds import as_arrow
 from fewratio.errors import warn
