@@ -50,7 +50,7 @@ def shoot_report(browser, path, scheme):
         page.evaluate(CROP, N_ROWS)
         picture = page.locator("body").screenshot()
         page.close()
-    Image.open(BytesIO(picture)).convert("RGB").quantize(128).save(path, optimize=True)
+    Image.open(BytesIO(picture)).convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
 
 
 def shoot_page(browser, path):
@@ -86,7 +86,7 @@ def shoot_page(browser, path):
             page.mouse.wheel(0, 420)
             page.wait_for_timeout(700)
         page.close()
-    pictures = [Image.open(BytesIO(frame)).convert("RGB").quantize(96) for frame in frames]
+    pictures = [Image.open(BytesIO(frame)).convert("RGB").quantize(96, Image.Quantize.MAXCOVERAGE) for frame in frames]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=durations, loop=0, optimize=True)
 
 

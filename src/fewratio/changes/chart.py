@@ -8,11 +8,11 @@ from fewratio.charts.style import FIRST, OUTLIER, SECOND
 
 # Axes of charts below each other have the same width, so that moments are below each other too.
 _WIDTH = 52
-# The first date in full, in two lines; hours as in ISO dates.
+# The first date in full, in two lines, unless it begins a year; hours as in ISO dates.
 _DATES = (
     "utchours(datum.value) || utcminutes(datum.value) ? (datum.index ? utcFormat(datum.value, '%H:%M') : "
-    "[utcFormat(datum.value, '%H:%M'), utcFormat(datum.value, '%-d %b %Y')]) : (datum.index ? datum.label : "
-    "[utcFormat(datum.value, '%-d %b'), utcFormat(datum.value, '%Y')])"
+    "[utcFormat(datum.value, '%H:%M'), utcFormat(datum.value, '%-d %b %Y')]) : (datum.index || "
+    "utcdayofyear(datum.value) == 1 ? datum.label : [utcFormat(datum.value, '%-d %b'), utcFormat(datum.value, '%Y')])"
 )
 _Y: dict[str, Any] = {
     "axis": {"minExtent": _WIDTH, "maxExtent": _WIDTH, "tickCount": 4},
@@ -41,12 +41,17 @@ def series_chart(
         What x holds: "dates" as ISO texts, "times" that are numbers, or "rows".
     height : int
     """
-    levels = {"y": number("level", **_Y), "detail": name("segment")}
-    # A line that jumps between 0 and 1 would fill the chart.
+    # A line that jumps between 0 and 1 would fill the chart: it shows where the ones are, and their share.
     is_binary = set(data["y"]) <= {0, 1, None}
-    look = {"orient": "vertical", "size": 12, "thickness": 1, "opacity": 0.6} if is_binary else {"strokeWidth": 1}
+    vertical = _Y | {"axis": _Y["axis"] | {"format": ".0%"}, "scale": {"domain": [0, 1]}} if is_binary else _Y
+    look: dict[str, Any] = {"strokeWidth": 1}
+    if is_binary:
+        n_ones = list(data["y"]).count(1)
+        look = {"orient": "vertical", "size": 12, "thickness": 1, "opacity": max(0.2, min(0.7, 100 / max(1, n_ones)))}
+    values = layer("tick" if is_binary else "line", {"y": number("y", **vertical)}, color=FIRST, **look)
+    levels = {"y": number("level", **vertical), "detail": name("segment")}
     lines = [
-        layer("tick" if is_binary else "line", {"y": number("y", **_Y)}, color=FIRST, **look),
+        values | ({"transform": [{"filter": "datum.y == 1"}]} if is_binary else {}),
         layer("line", levels, color=CURRENT, strokeWidth=2),
     ]
     if "low" in data:

@@ -15,7 +15,8 @@ from fewratio.report.distributions import round_values
 
 _HOW_TO_READ = (
     "The thin line shows the values, the thick one the level of each segment with its season and trend. Dashed lines "
-    "are changes, in colour in the column that changed most. Columns of zeros and ones have ticks, and their share."
+    "are changes, in colour in the column that changed most. In columns of zeros and ones, ticks mark the ones, and "
+    "the line is their share."
 )
 # Columns in a report, and in a picture.
 _MOST_COLUMNS, _MOST_DRAWN = 8, 4

@@ -233,7 +233,8 @@ def _largest_ratio(result: Any) -> float:
 
 def _effects(result: Any) -> Chart:
     """Draw the effect sizes of the columns that differ most."""
-    shown = result.columns[:_DRAWN]
+    # Where no single number says how a column differs, there is no bar.
+    shown = [each for each in result.columns[:_DRAWN] if each.effect is not None] or result.columns[:_DRAWN]
     names, effects = [str(each.column) for each in shown], [round(float(each.effect or 0), 4) for each in shown]
     is_clear = [each.p_value is None or each.p_value <= LEVEL for each in shown]
     title = [f"effect; above 0: more in {cut(result.names[0], 20)}"]
