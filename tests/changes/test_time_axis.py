@@ -264,5 +264,5 @@ def test_a_year_that_is_not_used_as_the_time_is_said(year, why):
 
 def test_a_table_of_dates_alone_is_refused():
     dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=30)})
-    with pytest.raises(InputError, match=r"series holds nothing but dates \('day'\), but changes are looked for in measured values"):
+    with pytest.raises(InputError, match=r"series holds nothing but dates .'day'.*measured values"):
         detect_changes(dates)
