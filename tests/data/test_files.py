@@ -609,7 +609,7 @@ def test_formulas_without_values_are_said(tmp_path):
         book.active.append(row)
     book.active.title = "Sums"
     book.save(tmp_path / "a.xlsx")
-    with pytest.warns(FewRatioWarning, match="2 cells of column 'q' of sheet 'Sums' of a.xlsx hold formulas without a"):
+    with pytest.warns(FewRatioWarning, match="In column 'q' of sheet 'Sums' of a.xlsx, 2 cells hold formulas without"):
         assert read_table(tmp_path / "a.xlsx").to_pydict() == {"p": [1, None, 3], "q": [None, None, 4]}
 
 

@@ -119,6 +119,7 @@ def test_a_long_table_of_series_is_cut_by_dataset():
     np.testing.assert_array_equal(collection["s1"].X, expected["s1"].X)
 
 
+@pytest.mark.filterwarnings("ignore:X_.. is far beyond")
 def test_several_columns_are_channels_and_units_do_not_matter():
     tables = [np.random.default_rng(seed).normal(seed % 3, 1, (60, 2)) for seed in range(8)]
     new = [np.random.default_rng(seed).normal(seed, 1, (60, 2)) for seed in (20, 21)]

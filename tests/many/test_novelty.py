@@ -93,3 +93,22 @@ def test_a_single_row_and_columns_without_any_difference_can_be_judged():
     known = [np.array([[float(i), 1.0]]) for i in range(20)]
     assert judge(known, np.array([[3.5, 1.0]])).new_p_values["new"] > 0.05
     assert judge(known, np.array([[900.0, 1.0]])).new_p_values["new"] == 1 / 21
+
+
+def test_a_new_dataset_beyond_few_others_says_that_they_are_too_few():
+    rng = np.random.default_rng(0)
+    known = {f"day {number}": rng.normal(size=(20, 2)) for number in range(6)}
+    result = compare_all(known, new={"today": rng.normal(9, 1, (20, 2))}, random_state=0)
+    expected = "today differs more from the 6 other datasets than any of these does, but they are too few to rule out"
+    assert result.verdict("today").startswith(expected)
+
+
+def test_one_of_two_groups_does_not_stand_out():
+    rng = np.random.default_rng(0)
+    groups = {
+        f"{name} {number}": rng.normal(mean, 1, (30, 2))
+        for name, mean in (("low", 0), ("high", 6))
+        for number in "abcd"
+    }
+    assert compare_all(groups, random_state=0).outstanding == ""
+    assert "odd" in compare_all(groups | {"odd": rng.normal(40, 1, (30, 2))}, random_state=0).outstanding

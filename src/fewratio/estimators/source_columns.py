@@ -132,12 +132,15 @@ class SourceEstimator(RatioEstimator):
         for table in tables:
             rows = table.to_numpy()
             n_beyond = (np.abs(rows - np.clip(rows, low, high)) > high - low).sum(0)
-            for place in np.flatnonzero(2 * n_beyond >= len(rows)):
+            if (places := np.flatnonzero(2 * n_beyond >= len(rows))).size:
+                place = int(places[0])
                 name = place if table.feature_names is None else repr(table.feature_names[place])
+                others = f" and {write_count(len(places) - 1, 'other column')}" * (len(places) > 1)
                 known = f"{write_number(low[place])} to {write_number(high[place])}"
+                n_rows = f"{n_beyond[place]} of {write_count(len(rows), 'row')}"
                 warn(
-                    f"Column {name} of {table.name} is far beyond all values of the sources ({known}) in "
-                    f"{n_beyond[place]} of {write_count(len(rows), 'row')}: what was learned may not hold there."
+                    f"{table.name} is far beyond the sources in column {name}{others}: {n_rows}, where the sources have "
+                    f"{known}. What was learned may not hold there."
                 )
 
     def _open(self, X: Any, name: str) -> Table:

@@ -200,7 +200,7 @@ def test_two_sources_are_kept(features):
 # ---------------------------------------------------------------- poor data
 
 
-@pytest.mark.filterwarnings("ignore:Column . of X_.. is far beyond")
+@pytest.mark.filterwarnings("ignore:X_.. is far beyond")
 @few
 @given(n_nu=sizes, n_de=sizes, alpha=alphas, seed=seeds)
 def test_ratios_are_within_their_bounds(n_nu, n_de, alpha, seed):
@@ -262,7 +262,7 @@ def test_rows_far_beyond_the_sources_are_said():
     rows = np.random.default_rng(0).normal(size=(6, family(12)[0].shape[1]))
     estimator.fit(rows, rows[:3])
     rows[:3, 1] = 1e4
-    with pytest.warns(FewRatioWarning, match=r"Column 1 of X_nu is far beyond .* in 3 of 6 rows"):
+    with pytest.warns(FewRatioWarning, match="X_nu is far beyond the sources in column 1: 3 of 6 rows"):
         estimator.fit(rows, rows[3:])
 
 
