@@ -139,8 +139,8 @@ class SourceEstimator(RatioEstimator):
                 known = f"{write_number(low[place])} to {write_number(high[place])}"
                 n_rows = f"{n_beyond[place]} of {write_count(len(rows), 'row')}"
                 warn(
-                    f"{table.name} is far beyond the sources in column {name}{others}: {n_rows}, where the sources have "
-                    f"{known}. What was learned may not hold there."
+                    f"{table.name} is far beyond the sources in column {name}{others}: {n_rows}, where the sources "
+                    f"have {known}. What was learned may not hold there."
                 )
 
     def _open(self, X: Any, name: str) -> Table:
