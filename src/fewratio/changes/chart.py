@@ -42,18 +42,18 @@ def series_chart(
     height : int
     """
     # A line that jumps between 0 and 1 would fill the chart: it shows where the ones are, and their share.
-    is_binary = set(data["y"]) <= {0, 1, None}
-    vertical = _Y | {"axis": _Y["axis"] | {"format": ".0%"}, "scale": {"domain": [0, 1]}} if is_binary else _Y
-    look: dict[str, Any] = {"strokeWidth": 1}
-    if is_binary:
-        n_ones = list(data["y"]).count(1)
-        look = {"orient": "vertical", "size": 12, "thickness": 1, "opacity": max(0.2, min(0.7, 100 / max(1, n_ones)))}
-    values = layer("tick" if is_binary else "line", {"y": number("y", **vertical)}, color=FIRST, **look)
+    if set(data["y"]) <= {0, 1, None}:
+        vertical = _Y | {"axis": _Y["axis"] | {"format": ".0%"}, "scale": {"domain": [0, 1]}}
+        # Many ticks hide each other.
+        opacity = max(0.2, min(0.7, 100 / max(1, list(data["y"]).count(1))))
+        look: dict[str, Any] = {"orient": "vertical", "size": 12, "thickness": 1, "opacity": opacity}
+        values = layer("tick", {"y": number("y", **vertical)}, color=FIRST, **look)
+        values["transform"] = [{"filter": "datum.y == 1"}]
+    else:
+        vertical = _Y
+        values = layer("line", {"y": number("y", **vertical)}, color=FIRST, strokeWidth=1)
     levels = {"y": number("level", **vertical), "detail": name("segment")}
-    lines = [
-        values | ({"transform": [{"filter": "datum.y == 1"}]} if is_binary else {}),
-        layer("line", levels, color=CURRENT, strokeWidth=2),
-    ]
+    lines = [values, layer("line", levels, color=CURRENT, strokeWidth=2)]
     if "low" in data:
         lines.insert(0, layer("area", {"y": number("low", **_Y), "y2": {"field": "high"}}, color=FIRST, opacity=0.25))
     return Chart(_spec(height, title, lines, changes, are_own, data["x"], axis), data, description)

@@ -119,7 +119,7 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
     if result.times is not None and result.row_names is not None:
         yield f"time     {result.row_names[0]} to {result.row_names[-1]}"
     elif result.times is None:
-        yield "time     no column of it is known; rows are taken in the order of the file"
+        yield "time     none is known: rows are taken in the order of the file"
     if result.encoding is not None and result.encoding.is_named:
         yield f"columns  {result.encoding.summary}"
         if filled := [column.name for column in result.encoding.used if column.marks_missing]:

@@ -412,11 +412,12 @@ def _encode_tables(
             encoding, encoded = leave_out_columns(encoding, encoded, own, NAMES_DATASET)
             constant = [name for name in constant if name not in own]
         if constant:
-            verb = "it separates the datasets by itself"
-            verb = verb if len(constant) == 1 else "they separate the datasets by themselves"
-            found = f"Each dataset has one value in {quote_list(constant)}, so {verb}"
+            separates, it = "it separates the datasets by itself", "it"
+            if len(constant) > 1:
+                separates, it = "they separate the datasets by themselves", "them"
             use = name_parameter("drop", ",".join(constant), f"drop={constant!r}")
-            warn(f"{found}. To leave {'it' if len(constant) == 1 else 'them'} out, choose {use}.")
+            found = f"Each dataset has one value in {quote_list(constant)}, so {separates}"
+            warn(f"{found}. To leave {it} out, choose {use}.")
     if length is not None:
         series = list(tables.values())
         encoding = Encoding.learn_windows(encoding, series, length, step)

@@ -171,7 +171,7 @@ class DriftMonitor(Stored):
         self.marks: list[str] = []
         self._unusual: list[UnusualRow] = []
         self._changed: list[ColumnEvidence] | None = None
-        # The column that showed it at the alarm, and the first word on how.
+        # The feature that showed it at the alarm, and in which direction.
         self._cause: list[Any] | None = None
 
     def check_same(self, reference: Any, level: float, groups: str | None, columns: Mapping[str, Any]) -> None:
