@@ -9,7 +9,7 @@ One JSON line per family, split, number of sources, rows per sample, with the er
 `--all-sources` measures the default alone with all sources: J of many pairs, by family, split and rows per sample.
 `--one-row` measures factors of the network's log-ratio at one row per sample without sources: J by family and in all.
 
-    python benchmarks/defaults.py --first 3 --splits 5 --jobs 16 > results/benchmarks/defaults.jsonl
+    python benchmarks/defaults.py --first 8 --splits 5 --jobs 16 > results/benchmarks/defaults.jsonl
     python benchmarks/defaults.py --gaps
     python benchmarks/defaults.py --all-sources --families Mnist-r Isolet --splits 10 \
         > results/benchmarks/all_sources.jsonl
