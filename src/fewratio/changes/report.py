@@ -251,34 +251,29 @@ def _write_sides(change: dict[str, Any]) -> list[Any]:
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
     if not changes:
         return page.Text("No clear change: trends, seasons and chance may explain the whole series.")
-    headings = [
-        "when",
-        "row",
-        "column",
-        "kind",
-        "mean before",
-        "mean after",
-        "deviation before",
-        "deviation after",
-        "score",
-    ]
+    are_shares = [change["kind"] == "share" for change in changes]
+    # How many of the columns that compare both sides to show.
+    n_sides = 2 if all(are_shares) else 4
     table = [
         [
             text,
             change["row"],
             change["column"],
             change["kind"],
-            *_write_sides(change),
+            *_write_sides(change)[:n_sides],
             float(change["score"]),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]
         for text, change in zip(when, changes, strict=True)
     ]
-    has_shares = any(change["kind"] == "share" for change in changes)
-    note = (
-        f"The column that changed most each time. Means: of up to {result.n_near} rows before and after"
-        f"{', but shares of all rows up to the neighbouring changes' * has_shares}. Deviations: standard deviations "
-        f"about the level, up to the neighbouring changes. {result.certainty}"
-    )
+    means = f"Means: of up to {result.n_near} rows before and after"
+    means += ", but shares of all rows up to the neighbouring changes" * any(are_shares)
+    if all(are_shares):
+        sides, means = ["share before", "share after"], "Shares: of all rows up to the neighbouring changes"
+    else:
+        sides = ["mean before", "mean after", "deviation before", "deviation after"]
+        means += ". Deviations: standard deviations about the level, up to the neighbouring changes"
+    note = f"The column that changed most each time. {means}. {result.certainty}"
+    headings = ["when", "row", "column", "kind", *sides, "score"]
     has_p = changes[0]["p_value"] is not None
     return page.Table("Changes in order of time", headings + ["p"] * has_p, table, True, note)
