@@ -167,6 +167,7 @@ def test_groups_of_one_table_are_compared_without_a_second(page_of, tables, tmp_
         panel.get_by_role("button", name="Change files or options").click()
         give(panel, tables / "wines" / "grower_1.csv", tables / "wines" / "grower_2.csv")
         run(panel)
+        assert panel.get_by_label("Or compare the groups of the first table by").is_disabled()
         assert "grower_1.csv grower_2.csv" in panel.get_by_label("Shell").text_content()
 
 

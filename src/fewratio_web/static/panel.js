@@ -131,6 +131,8 @@ export class Panel {
 
   // Why the button cannot be pressed, beside it.
   showReason() {
+    // A column replaces a file only while there is none.
+    for (const { instead, isUsable } of this.fileInputs) if (instead) this.fields[instead].disabled = isUsable;
     const missing = this.missing().map(({ label, instead }) => `“${label}”${instead && this.columns.names.length ? " or a column" : ""}`);
     const some = this.fileInputs.some(({ isTable }) => isTable) ? " too" : "";
     const reason = this.isBusy ? "Wait for the result, or cancel."
@@ -149,6 +151,7 @@ export class Panel {
   get options() {
     const given = {};
     for (const [name, field] of Object.entries(this.fields)) {
+      if (field.disabled) continue;
       if (field.type === "checkbox") { if (field.checked) given[name] = true; }
       else if (field.value !== "") given[name] = field.type === "number" ? Number(field.value) : field.value;
     }
