@@ -16,7 +16,7 @@ from scipy.stats import binom
 from fewratio import KLIEP, RuLSIF, detect_changes
 from fewratio.changes.detection import ChangeResult
 from fewratio.changes.detector import ChangeDetector
-from fewratio.changes.kinds import name_changes
+from fewratio.changes.kinds import describe_change, name_changes
 from fewratio.changes.segmentation import segment
 from fewratio.errors import InputError, ParameterError
 from tests.levels import FEW_DRAWS, LEVEL, assert_level_is_kept
@@ -398,9 +398,9 @@ def test_a_change_found_in_one_column_is_named_after_it():
     found = segment(np.column_stack([noise, rng.random(600) < np.where(np.arange(600) < 400, 0.02, 0.15)]))
     (point,) = found.points
     assert found.owners == {point: 3}
-    assert name_changes(found, found.points, found.degree) == [(3, "share")]
+    assert name_changes(found, found.points, found.degree) == [[(3, "share")]]
     # Even where another column gains more from it, as one with a season of its spread may.
-    (column, _), *_ = name_changes(found._replace(owners={point: 1}), found.points, found.degree)
+    ((column, _), *_), *_ = name_changes(found._replace(owners={point: 1}), found.points, found.degree)
     assert column == 1
 
 
@@ -466,3 +466,33 @@ def test_a_gap_hides_no_change_within_it(n_missing):
     assert abs(changes[1]["row"] - 100) <= 3
     between = f"row {99 - n_missing // 2} and row {100 + n_missing // 2}"
     assert found.notes[0] == f"x: there are no values between {between}; {WITHIN}"
+
+
+@pytest.mark.parametrize("options", [{}, {"level": 0.05, "random_state": 0}], ids=["segments", "test"])
+@pytest.mark.parametrize(("slope", "step"), [(1.0, -12.0), (-0.5, 8.0)])
+def test_a_step_against_a_line_is_said_in_its_own_direction(options, slope, step):
+    t = np.arange(200)
+    series = slope * t + step * (t >= 100) + np.random.default_rng(5).normal(size=200)
+    (change,) = detect_changes(series, **options).changes
+    assert change["level_after"] - change["level_before"] == pytest.approx(step, abs=1)
+    assert ("fell" if step < 0 else "rose") in describe_change(change)
+
+
+def test_a_step_of_a_growing_series_is_a_factor():
+    t = np.arange(120)
+    logarithms = 0.05 * t - 0.5 * (t >= 60) + np.random.default_rng(0).normal(0, 0.02, 120)
+    (change,) = detect_changes(np.exp(logarithms)).changes
+    assert change["level_after"] / change["level_before"] == pytest.approx(np.exp(-0.5), rel=0.05)
+
+
+@pytest.mark.parametrize("n", [200, 120_000])
+def test_all_columns_that_changed_are_named(n):
+    rng = np.random.default_rng(0)
+    series = rng.normal(size=(n, 3))
+    series[n // 2 :, 0] += 3
+    series[n // 2 :, 1] *= 3
+    (change,) = detect_changes(series).changes
+    found = {each["column"]: describe_change(each) for each in (change, *change["also"])}
+    assert set(found) == {"0", "1"}
+    assert "rose from" in found["0"]
+    assert "varies more" in found["1"]

@@ -25,7 +25,7 @@ def dated():
 def test_the_answer_says_when_and_what(dated):
     report = dated._report(name="sales.csv")
     assert report.title == "Changes of sales.csv"
-    before, after = (f"{dated.changes[0][f'mean_{side}']:.4g}" for side in ("before", "after"))
+    before, after = (f"{dated.changes[0][f'level_{side}']:.4g}" for side in ("before", "after"))
     assert report.answer == f"1 change, 2024-03-01: sales rose from {before} to {after}."
     assert report.facts["Rows"] == "120 rows, 2024-01-01 to 2024-04-29"
 
@@ -34,7 +34,7 @@ def test_each_change_has_a_row(dated):
     (row,) = tables(dated._report())["Changes in order of time"].rows
     (change,) = dated.changes
     assert row[:4] == ["2024-03-01", 60, "sales", "level"]
-    assert [cell.value for cell in row[4:6]] == [change["mean_before"], change["mean_after"]]
+    assert [cell.value for cell in row[4:6]] == [change["level_before"], change["level_after"]]
     assert [cell.value for cell in row[6:8]] == [change["deviation_before"], change["deviation_after"]]
     assert row[8] == change["score"]
 

@@ -266,3 +266,42 @@ def test_a_table_of_dates_alone_is_refused():
     dates = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=30)})
     with pytest.raises(InputError, match=r"series holds nothing but dates .'day'.*measured values"):
         detect_changes(dates)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda when: f"{when.year}Q{when.quarter}",
+        lambda when: f"Q{when.quarter} {when.year}",
+        lambda when: f"{when.year}-Q{when.quarter}",
+        lambda when: when.strftime("%b %Y"),
+        lambda when: when.strftime("%Y %B"),
+        lambda when: when.strftime("%YM%m"),
+        lambda when: int(when.strftime("%Y%m")),
+    ],
+)
+def test_quarters_and_months_are_times_however_they_are_written(form):
+    rng = np.random.default_rng(0)
+    start = pd.date_range("1960-01-01", periods=200, freq="QS")
+    frame = pd.DataFrame({"quarter": list(map(form, start)), "y": rng.normal(size=200) + 4 * (np.arange(200) >= 100)})
+    with pytest.warns(FewRatioWarning, match="are sorted by it"):
+        found = detect_changes(frame.iloc[rng.permutation(200)])
+    assert found.points.tolist() == [100]
+    assert found.feature_names == ("y",)
+
+
+def test_weeks_are_times():
+    days = pd.date_range("2019-12-30", periods=80, freq="7D")
+    series = pd.Series(np.arange(80) % 7.0, index=[day.strftime("%G-W%V") for day in days])
+    found = detect_changes(series)
+    assert (np.diff(found.times) == np.timedelta64(7, "D")).all()
+    # A year of 52 weeks has no 53rd.
+    assert detect_changes(series.set_axis([f"2021-W{week}" for week in range(10, 90)])).times is None
+
+
+def test_a_rising_time_of_day_is_the_time():
+    series = np.random.default_rng(0).normal(size=200) + 4 * (np.arange(200) >= 100)
+    frame = pd.DataFrame({"time": [f"{row // 60:02}:{row % 60:02}" for row in range(200)], "y": series})
+    with pytest.warns(FewRatioWarning, match="'time' is used as the time"):
+        found = detect_changes(frame)
+    assert [(change["column"], change["name"]) for change in found.changes] == [("y", "01:40")]

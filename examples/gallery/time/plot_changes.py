@@ -27,7 +27,7 @@ machine = pd.DataFrame(
 )
 
 result = detect_changes(machine)
-pd.DataFrame(result.changes)[["name", "column", "mean_before", "mean_after"]].round(2)
+pd.DataFrame(result.changes)[["name", "column", "level_before", "level_after"]].round(2)
 
 # %%
 # The date column is detected and used as the time axis.

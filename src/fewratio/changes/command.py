@@ -102,7 +102,7 @@ def _list_rows(results: "dict[str, ChangeResult]", by: str | None) -> dict[str, 
 
 
 def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
-    from fewratio.changes.kinds import describe_change, is_slow
+    from fewratio.changes.kinds import describe_columns, is_slow
     from fewratio.core.wording import quote_list, write_alike, write_count
 
     slow = "; rises and falls that build up slowly count as noise, see the note" * any(map(is_slow, result.notes))
@@ -111,11 +111,11 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
     for change in result.changes:
         moment = f"row {change['row']}" if change["name"] is None else f"{change['name']} (row {change['row']})"
         more = ""
-        for what, said in (("mean", ("level", "share")), ("deviation", ("spread", "share"))):
+        for what, said in (("mean", ("level", "share")), ("deviation", ("level", "spread", "share"))):
             before, after = write_alike((change[f"{what}_before"], change[f"{what}_after"]))
             more += f"; {what} {before} -> {after}" * (change["kind"] not in said and before != after)
         p_value = "" if change["p_value"] is None else f"; p = {change['p_value']:.3g}"
-        yield f"  {moment}: {describe_change(change)}{more}; score {change['score']:.3g}{p_value}"
+        yield f"  {moment}: {describe_columns(change)}{more}; score {change['score']:.3g}{p_value}"
     if result.times is not None and result.row_names is not None:
         yield f"time     {result.row_names[0]} to {result.row_names[-1]}"
     elif result.times is None:
@@ -126,7 +126,8 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
         shares = "; shares are of all rows up to the next change" * any(kind == "share" for _, kind in result.kinds)
-        yield f"numbers  are means of up to {result.n_near} rows on either side; deviations are about the level{shares}"
+        near = f"means are of up to {result.n_near} rows on either side"
+        yield f"numbers  levels are those at the change; {near}; deviations are about the level{shares}"
         yield f"sure     {result.certainty}{' Test with --level 0.01.' * (not result.is_test)}"
     yield from (f"note     {note}" for note in result.notes)
 

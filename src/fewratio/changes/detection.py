@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fewratio.changes.gaps import describe_gap
 from fewratio.changes.kinds import name_changes, write_notes
-from fewratio.changes.segmentation import LEAST_ROWS, describe_nothing, segment, trace_levels
+from fewratio.changes.segmentation import LEAST_ROWS, describe_nothing, segment, trace_levels, trace_steps
 from fewratio.changes.significance import ChangeOptions, FoundChanges, check_options, find_by_splits, find_by_windows
 from fewratio.changes.swings import find_swings
 from fewratio.changes.time_order import Series, read_series, split_series
@@ -54,6 +54,9 @@ class ChangeResult(Reported):
     kinds : tuple of (int, str)
         For each change, the number of the column that changed most, and what changed in it: level, spread, slope,
         season, share (of zeros and ones), or distribution if it is none of these.
+    changed : tuple of tuple of (int, str, float, float)
+        For each change, all columns that changed, the clearest first: number, what changed, the level just before, with
+        its slope and season, and what the step makes of it.
     estimator : RatioEstimator or None
         The estimator that scored the windows; pass it to a `ChangeDetector` for later rows.
     row_names : sequence of str or None
@@ -85,6 +88,7 @@ class ChangeResult(Reported):
     p_values: Floats | None
     window: int | None
     kinds: tuple[tuple[int, str], ...]
+    changed: tuple[tuple[tuple[int, str, float, float], ...], ...]
     _: KW_ONLY
     estimator: RatioEstimator | None
     row_names: Sequence[str] | None
@@ -112,43 +116,52 @@ class ChangeResult(Reported):
     def changes(self) -> list[dict[str, Any]]:
         """What changed at each point, described by the column that changed most.
 
-        Each has the keys row, name, score, p_value, column, kind (level, spread, slope, season, share or distribution),
-        mean_before and mean_after: means of up to `n_near` rows before and after (for a share, of the rows up to the
-        neighbouring changes); and deviation_before and deviation_after: standard deviations about `levels` of the rows
-        up to the neighbouring changes. At most 10,000 rows count on either side, and missing values do not count.
+        Each has the keys row, name, score, p_value, column and kind (level, spread, slope, season, share or
+        distribution); level_before and level_after: the level just before the change, with its slope and season, and
+        what the step makes of it; mean_before and mean_after: means of up to `n_near` rows before and after, which may
+        say the opposite where a line rises (for a share, of the rows up to the neighbouring changes); deviation_before
+        and deviation_after: standard deviations about `levels` of the rows up to the neighbouring changes; and also:
+        the same, from column on, of other columns that changed. At most 10,000 rows count on either side, and missing
+        values do not count.
         """
         ends, found = [0, *self.points.tolist(), len(self.scores)], []
-        for number, (row, (column, kind)) in enumerate(zip(self.points.tolist(), self.kinds, strict=True)):
+        for number, row in enumerate(self.points.tolist()):
             start, stop = max(ends[number], row - _MOST_ROWS), min(ends[number + 2], row + _MOST_ROWS)
-            beside, levels = (each[start:stop][:, column] for each in (self.series, self.levels))
-            is_there = ~self.gaps.get(self.feature_names[column], np.zeros(len(self.scores), dtype=bool))[start:stop]
-            # A side that is one long gap has only the values it was filled with.
-            parts = np.split(np.arange(len(beside)), [row - start])
-            parts = [part[is_there[part]] if is_there[part].any() else part for part in parts]
-            deviations = [float((beside - levels)[part].std()) for part in parts]
-            n_near = len(beside) if kind == "share" else self.n_near
-            # Without rounding errors.
-            digits = 9 - int(np.log10(max(np.ptp(beside), 1e-300)))
+            most, *others = [self._describe(row, start, stop, *each) for each in self.changed[number]]
             found.append(
                 {
                     "row": row,
                     "name": None if self.row_names is None else str(self.row_names[row]),
                     "score": float(self.scores[row]),
                     "p_value": None if self.p_values is None else float(self.p_values[number]),
-                    "column": self.feature_names[column],
-                    "kind": kind,
-                    "mean_before": round(float(beside[parts[0][-n_near:]].mean()), digits),
-                    "mean_after": round(float(beside[parts[1][:n_near]].mean()), digits),
-                    "deviation_before": round(deviations[0], digits),
-                    "deviation_after": round(deviations[1], digits),
+                    **most,
+                    "also": others,
                 }
             )
         return found
 
+    def _describe(
+        self, row: int, start: int, stop: int, column: int, kind: str, before: float, after: float
+    ) -> dict[str, Any]:
+        """Describe the change of one column at a row, by the rows from `start` to `stop`."""
+        beside, levels = (each[start:stop][:, column] for each in (self.series, self.levels))
+        is_there = ~self.gaps.get(self.feature_names[column], np.zeros(len(self.scores), dtype=bool))[start:stop]
+        # A side that is one long gap has only the values it was filled with.
+        parts = np.split(np.arange(len(beside)), [row - start])
+        parts = [part[is_there[part]] if is_there[part].any() else part for part in parts]
+        n_near = len(beside) if kind == "share" else self.n_near
+        near = parts[0][-n_near:], parts[1][:n_near]
+        means, deviations = (beside[part].mean() for part in near), ((beside - levels)[part].std() for part in parts)
+        names = [f"{of}_{side}" for of in ("level", "mean", "deviation") for side in ("before", "after")]
+        # Without rounding errors.
+        digits = 9 - int(np.log10(max(np.ptp(beside), 1e-300)))
+        rounded = [round(float(each), digits) for each in (before, after, *means, *deviations)]
+        return {"column": self.feature_names[column], "kind": kind, **dict(zip(names, rounded, strict=True))}
+
     @property
     def ranked_columns(self) -> list[str]:
         """Names of the columns; those that changed most often come first."""
-        named = [change["column"] for change in self.changes]
+        named = [self.feature_names[column] for changed in self.changed for column, *_ in changed]
         return sorted(self.feature_names, key=lambda name: (-named.count(name), self.feature_names.index(name)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -385,12 +398,21 @@ def detect_changes(
         scores[found.points] = found.gains
         changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
     points = changes.points.tolist()
-    kinds = name_changes(found, points, found.degree if points == found.points else 0)
+    named = name_changes(found, points, found.degree if points == found.points else 0)
     levels = trace_levels(found, points)[:, : opened.rows.shape[1]]
-    if blocks is not None:
-        kinds = [(blocks.columns[each], kind if each < levels.shape[1] else "spread") for each, kind in kinds]
-        kinds = [(each, "share" if blocks.is_binary[each] and kind != "season" else kind) for each, kind in kinds]
-    changes = changes._replace(kinds=tuple(kinds))
+    before, after = trace_steps(found, points)
+    changed = []
+    for number, of_point in enumerate(named):
+        # By column of the table: blocks have two features of each, mean and spread.
+        each_once: dict[int, tuple[int, str, float, float]] = {}
+        for feature, kind in of_point:
+            label = feature
+            if blocks is not None:
+                label, kind = blocks.columns[feature], kind if feature < levels.shape[1] else "spread"
+                kind = "share" if blocks.is_binary[label] and kind != "season" else kind
+            each_once.setdefault(label, (label, kind, float(before[number, feature]), float(after[number, feature])))
+        changed.append(tuple(each_once.values()))
+    changes = changes._replace(kinds=tuple(each[0][:2] for each in changed), changed=tuple(changed))
     if blocks is not None:
         changes = blocks.locate_in_rows(changes, found.background[:, : levels.shape[1]])
     return ChangeResult(

@@ -12,6 +12,8 @@ from fewratio.core.wording import write_apart, write_list, write_share
 
 # The share of the variance of a column that the row before explains, from which on its swings are slow.
 _SLOW = 0.5
+# How the name of a feature ends that says where a column has no value.
+_MISSING = " is missing"
 # What is said of such columns.
 _IS_SLOW = (
     "each row is much like the one before, so rises and falls that build up slowly count as noise, however large. To "
@@ -19,8 +21,8 @@ _IS_SLOW = (
 )
 
 
-def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tuple[int, str]]:
-    """Return the number of the column that changed most at each point, and what changed in it.
+def name_changes(found: Segmentation, points: list[int], degree: int) -> list[list[tuple[int, str]]]:
+    """Return the numbers of the columns that changed at each point, and what changed in each; the clearest comes first.
 
     What changed is whichever raises the likelihood most: level, spread or slope; distribution if none does much. If the
     column has zeros and ones that alternate, the share changes.
@@ -50,11 +52,18 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[tu
             gains["level"] = lengthen(without) - lengthen(last)
         if degree != KINKED:
             gains["spread"] = lengthen(last) - lengthen(last[:place]) - lengthen(last[place:])
-        column = found.owners.get(point, int(np.sum(list(gains.values()), axis=0).argmax()))
-        kind = max(gains, key=lambda each: gains[each][column])
-        kind = kind if gains[kind][column] > 2 * np.log(n) else "distribution"
-        kind = "share" if is_share(found.rows[:, column]) else kind
-        named.append((column, "season" if point == found.stop else kind))
+        total = np.sum(list(gains.values()), axis=0)
+        column = found.owners.get(point, int(total.argmax()))
+        # Others are named if chance alone would seldom do as much in any column of this length.
+        is_clear = total > 2 * np.log(n * len(total))
+        others = [each for each in np.argsort(-total).tolist() if each != column and is_clear[each]]
+        of_point = []
+        for each in [column, *others]:
+            kind = max(gains, key=lambda kind: gains[kind][each])
+            kind = kind if gains[kind][each] > 2 * np.log(n) else "distribution"
+            kind = "share" if is_share(found.rows[:, each]) else kind
+            of_point.append((each, "season" if point == found.stop and each == column else kind))
+        named.append(of_point)
     return named
 
 
@@ -63,23 +72,33 @@ def describe_change(change: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> describe_change({"column": "flow", "kind": "level", "mean_before": 1096.25, "mean_after": 844.7})
-    'flow fell from 1096 to 844.7'
+    >>> describe_change({"column": "flow", "kind": "level", "level_before": 1097.75, "level_after": 849.97})
+    'flow fell from 1098 to 850'
     """
     name, kind = column_title(change["column"]), change["kind"]
-    means = change["mean_before"], change["mean_after"]
     if kind == "level":
-        return f"{name} {'rose' if means[1] > means[0] else 'fell'} from {' to '.join(write_apart(*means))}"
+        levels = change["level_before"], change["level_after"]
+        if name.endswith(_MISSING):
+            more = "more" if levels[1] > levels[0] else "less"
+            return f"{name} {more} often, from {' to '.join(map(write_share, levels))} of the rows"
+        return f"{name} {'rose' if levels[1] > levels[0] else 'fell'} from {' to '.join(write_apart(*levels))}"
     if kind == "share":
+        means = change["mean_before"], change["mean_after"]
         more = "more" if means[1] > means[0] else "less"
         return f"{name} became {more} frequent, from {' to '.join(map(write_share, means))} of the rows"
     if kind == "spread":
         spreads = change["deviation_before"], change["deviation_after"]
         more = "more" if spreads[1] > spreads[0] else "less"
-        return f"{name} varies {more}, with a deviation from {' to '.join(write_apart(*spreads))}"
+        rose = "rose" if spreads[1] > spreads[0] else "fell"
+        return f"{name} varies {more}: its deviation {rose} from {' to '.join(write_apart(*spreads))}"
     if kind == "season":
         return f"the season of {name} stopped, began or changed its size"
     return f"the {'trend' if kind == 'slope' else 'distribution'} of {name} changed"
+
+
+def describe_columns(change: dict[str, Any]) -> str:
+    """Say what happened in all columns that changed at a moment, or in the clearest ones."""
+    return write_list((describe_change(each) for each in (change, *change["also"])), separator="; ")
 
 
 def column_title(name: str) -> str:

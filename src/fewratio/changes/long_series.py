@@ -167,7 +167,8 @@ class LongSeries:
         scores[rows] = found.scores[found.points[numbers]]
         p_values = None if found.p_values is None else found.p_values[numbers]
         kinds = tuple(found.kinds[number] for number in numbers)
-        return found._replace(points=rows, scores=scores, p_values=p_values, kinds=kinds)
+        changed = tuple(found.changed[number] for number in numbers)
+        return found._replace(points=rows, scores=scores, p_values=p_values, kinds=kinds, changed=changed)
 
     def _locate(self, before: int, point: int, after: int, background: Floats) -> int:
         """Return the first row after a change; `before` and `after` are the changes around it."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.changes.chart import change_scores, series_chart
-from fewratio.changes.kinds import column_title, describe_change
+from fewratio.changes.kinds import column_title, describe_columns
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import shorten, write_alike, write_apart, write_count, write_number, write_share
@@ -15,7 +15,7 @@ from fewratio.report.distributions import round_values
 
 _HOW_TO_READ = (
     "The thin line shows the values, the thick one the level of each segment with its season and trend. Dashed lines "
-    "are changes, in colour in the column that changed most. In columns of zeros and ones, ticks mark the ones, and "
+    "are changes, in colour in the columns that changed. In columns of zeros and ones, ticks mark the ones, and "
     "the line is their share."
 )
 # Columns in a report, and in a picture.
@@ -59,7 +59,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
         clearest = max(range(len(changes)), key=lambda number: changes[number]["score"])
         which = "change" if len(changes) == 1 else "changes. The clearest"
         moment = when[clearest] if result.times is not None else f"row {when[clearest]}"
-        answer = f"{len(changes)} {which}, {moment}: {describe_change(changes[clearest])}."
+        answer = f"{len(changes)} {which}, {moment}: {describe_columns(changes[clearest])}."
     call = page.describe_making(result.settings, command, "detect_changes", ("series",))
     sections = [
         page.Section("The series", _series(result)),
@@ -178,7 +178,8 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
             data |= {"low": round_values(low[:, place]), "high": round_values(high[:, place])}
         data = _open_gaps(data, gaps)
         title = column_title(label)
-        are_own = [str(change["column"]) == str(label) for change in result.changes]
+        column = result.feature_names.index(label)
+        are_own = [any(column == number for number, *_ in changed) for changed in result.changed]
         span = f"from {low[:, place].min():.3g} to {high[:, place].max():.3g}"
         description = f"{title}: {n} values {span}, {write_count(len(points), 'change')}."
         charts.append(series_chart(data, at, are_own, shorten(title, 80), description, axis, height))
@@ -240,8 +241,9 @@ def _series(result: Any) -> list[page.Block]:
 
 
 def _write_sides(change: dict[str, Any]) -> list[Any]:
-    """Write means and deviations before and after a change; shares have no deviation of their own."""
-    means = change["mean_before"], change["mean_after"]
+    """Write levels or means, and deviations, before and after a change; shares have no deviation of their own."""
+    of = "level" if change["kind"] == "level" else "mean"
+    means = change[f"{of}_before"], change[f"{of}_after"]
     if change["kind"] == "share":
         return [*map(page.Number, means, map(write_share, means)), "", ""]
     spreads = change["deviation_before"], change["deviation_after"]
@@ -251,6 +253,9 @@ def _write_sides(change: dict[str, Any]) -> list[Any]:
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
     if not changes:
         return page.Text("No clear change: trends, seasons and chance may explain the whole series.")
+    # A row for each column that changed at a moment.
+    when = [text for text, change in zip(when, changes, strict=True) for _ in range(1 + len(change["also"]))]
+    changes = [change | each for change in changes for each in ({}, *change["also"])]
     are_shares = [change["kind"] == "share" for change in changes]
     # How many of the columns that compare both sides to show.
     n_sides = 2 if all(are_shares) else 4
@@ -266,14 +271,14 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
         ]
         for text, change in zip(when, changes, strict=True)
     ]
-    means = f"Means: of up to {result.n_near} rows before and after"
+    means = f"Before and after: levels at the change; for other kinds, means of up to {result.n_near} rows"
     means += ", but shares of all rows up to the neighbouring changes" * any(are_shares)
     if all(are_shares):
         sides, means = ["share before", "share after"], "Shares: of all rows up to the neighbouring changes"
     else:
-        sides = ["mean before", "mean after", "deviation before", "deviation after"]
+        sides = ["before", "after", "deviation before", "deviation after"]
         means += ". Deviations: standard deviations about the level, up to the neighbouring changes"
-    note = f"The column that changed most each time. {means}. {result.certainty}"
+    note = f"Columns that changed, the clearest first. {means}. {result.certainty}"
     headings = ["when", "row", "column", "kind", *sides, "score"]
     has_p = changes[0]["p_value"] is not None
     return page.Table("Changes in order of time", headings + ["p"] * has_p, table, True, note)

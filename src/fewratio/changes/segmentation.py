@@ -193,6 +193,23 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
 
 def trace_levels(found: Segmentation, points: list[int]) -> Floats:
     """Return the level, with the slope and season, that the segments between points have in each row."""
+    levels = _fit_levels(found, points)
+    levels[:, found.is_log] = np.exp(levels[:, found.is_log])
+    return levels
+
+
+def trace_steps(found: Segmentation, points: list[int]) -> tuple[Floats, Floats]:
+    """Return the levels just before each point, and what a step alone makes of them there: (n_points, d) each."""
+    levels, after = _fit_levels(found, points), np.array(points, dtype=np.intp)
+    own = levels - found.background
+    before = levels[after - 1]
+    ends = np.stack([before, before + own[after] - own[after - 1]])
+    ends[:, :, found.is_log] = np.exp(ends[:, :, found.is_log])
+    return ends[0], ends[1]
+
+
+def _fit_levels(found: Segmentation, points: list[int]) -> Floats:
+    """Return the same as `trace_levels`, as it was compared: some columns are logarithms."""
     levels = found.rows - found.residuals
     for start, stop in zip([0, *points], [*points, len(levels)], strict=True):
         # In short segments, far values were clipped too.
@@ -200,7 +217,6 @@ def trace_levels(found: Segmentation, points: list[int]) -> Floats:
     if points != found.points:
         left = found.rows - found.background
         levels = found.rows - subtract_segments(left, points, 0)
-    levels[:, found.is_log] = np.exp(levels[:, found.is_log])
     return levels
 
 

@@ -46,6 +46,7 @@ class FoundChanges(NamedTuple):
     p_values: Floats | None = None
     window: int | None = None
     kinds: tuple[tuple[int, str], ...] = ()
+    changed: tuple[tuple[tuple[int, str, float, float], ...], ...] = ()
 
 
 def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rng: np.random.Generator) -> FoundChanges:

@@ -1,5 +1,6 @@
 """The time of the rows of a series: which columns or index hold it, and what is assumed about them."""
 
+import datetime
 import re
 from collections.abc import Callable, Collection, Sequence
 from itertools import product, takewhile
@@ -16,10 +17,12 @@ from fewratio.data.column_kinds import (
     DURATION,
     NUMBER,
     TEXT,
+    TIME,
     ColumnValues,
     read_days,
     read_moment,
     write_days,
+    write_time,
 )
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.raw_table import RawTable
@@ -42,6 +45,22 @@ _PARTS = {
     "hour": {"hour", "hr", "hourofday"},
     "minute": {"minute"},
 }
+# How quarters, months and weeks are written beside 1992-01.
+_NAME = (
+    "(?P<name>jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|"
+    "dec(ember)?)"
+)
+_PERIODS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<year>\d{4})[- ]?Q(?P<quarter>[1-4])",
+        r"Q(?P<quarter>[1-4])[-/ ]?(?P<year>\d{4})",
+        r"(?P<year>\d{4})[- ]?M(?P<month>\d{1,2})",
+        rf"{_NAME}[- ](?P<year>\d{{4}})",
+        rf"(?P<year>\d{{4}})[- ]{_NAME}",
+        r"(?P<year>\d{4})[- ]?W(?P<week>\d{1,2})",
+    )
+)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 # Numbers that may be years; and the rows to check first, so that a file is not read for every column.
 _YEARS, _FIRST = (1500, 2300), 1000
@@ -351,10 +370,17 @@ def _simplify(label: str) -> str:
     return re.sub(r"[\W_]", "", label).lower()
 
 
+def _read_values(raw: RawTable, label: str) -> ColumnValues:
+    """Return what a column holds; texts such as 14:05 are times of day."""
+    values = raw.values(label)
+    read = values.as_read()
+    return read if read.kind == TIME else values
+
+
 def _read_numbers(raw: RawTable, label: str) -> Floats:
     """Return a column of numbers; an empty array if it holds something else, or numbers are missing."""
-    values = raw.values(label)
-    is_complete = values.kind == NUMBER and not len(values.texts) and np.isfinite(values.numbers).all()
+    values = _read_values(raw, label)
+    is_complete = values.kind in (NUMBER, TIME) and not len(values.texts) and np.isfinite(values.numbers).all()
     return np.asarray(values.numbers if is_complete else [], dtype=values.numbers.dtype)
 
 
@@ -384,7 +410,9 @@ def _read_dates(values: ColumnValues) -> Floats | None:
 
 
 def _read_digits(numbers: Floats) -> Floats | None:
-    """Read numbers such as 19580329 as dates, if all of them can be."""
+    """Read numbers such as 19580329 or 195803 as dates, if all of them can be."""
+    if len(numbers) and ((numbers >= 100 * _YEARS[0]) & (numbers < 100 * _YEARS[1])).all():
+        numbers = 100 * numbers + 1
     if not ((numbers >= 10_000 * _YEARS[0]) & (numbers < 10_000 * _YEARS[1]) & (numbers == np.round(numbers))).all():
         return None
     year, month, day = (numbers // 10_000, numbers // 100 % 100, numbers % 100)
@@ -396,7 +424,28 @@ def _read_digits(numbers: Floats) -> Floats | None:
 
 def _read_day(text: str) -> float | None:
     # A month, such as 1992-01, begins with its first day.
-    return read_days(text) if len(text) != 7 else read_days(f"{text}-01")
+    day = read_days(text) if len(text) != 7 else read_days(f"{text}-01")
+    return _read_period(text) if day is None else day
+
+
+def _read_period(text: str) -> float | None:
+    """Return the first day of a quarter, month or week, such as 1992Q3, Jul 1992 or 1992-W28; None for another text."""
+    found = next((match.groupdict() for form in _PERIODS if (match := form.fullmatch(text.strip()))), None)
+    if found is None:
+        return None
+    year, month = int(found["year"]), 1
+    if found.get("week"):
+        try:
+            return float((datetime.date.fromisocalendar(year, int(found["week"]), 1) - datetime.date(1970, 1, 1)).days)
+        except ValueError:
+            return None
+    if found.get("name"):
+        month = _MONTHS.index(found["name"][:3].lower()) + 1
+    elif found.get("month"):
+        month = int(found["month"])
+    elif found.get("quarter"):
+        month = 3 * int(found["quarter"]) - 2
+    return read_days(f"{year:04}-{month:02}-01") if 1 <= month <= 12 else None
 
 
 def _read_column(raw: RawTable, label: str) -> Time:
@@ -406,9 +455,9 @@ def _read_column(raw: RawTable, label: str) -> Time:
         if by_index is not None:
             return by_index
     raw.check_has([label])
-    values = raw.values(label)
+    values = _read_values(raw, label)
     days = _read_dates(values)
-    numbers = days if days is not None else values.numbers if values.kind in (NUMBER, DURATION) else None
+    numbers = days if days is not None else values.numbers if values.kind in (NUMBER, DURATION, TIME) else None
     if numbers is None:
         raise InputError(
             f"{values.name} holds {values.kind}; a time is a column of dates such as 2024-01-31, or of numbers. "
@@ -424,7 +473,8 @@ def _read_column(raw: RawTable, label: str) -> Time:
         return Time(numbers, [texts[code] for code in values.codes], True, (label,))
     if days is not None:
         return Time(days, Names(days, lambda day: write_days(day, values.zone)), True, (label,))
-    return Time(numbers, Names(numbers, _choose_form(numbers)), False, (label,))
+    form = write_time if values.kind == TIME else _choose_form(numbers)
+    return Time(numbers, Names(numbers, form), False, (label,))
 
 
 def _choose_form(numbers: Floats) -> Callable[[float], str]:

@@ -77,10 +77,10 @@ def shorten_apart(names: Sequence[str], length: int) -> list[str]:
     return found
 
 
-def write_list(items: Iterable[str], most: int = _LISTED) -> str:
+def write_list(items: Iterable[str], most: int = _LISTED, separator: str = ", ") -> str:
     """Return the first few items, and how many more there are."""
     names = list(items)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return separator.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def start_sentence(text: str, names: Iterable[object]) -> str:
