@@ -114,10 +114,10 @@ def _even_price(n: int, degree: int, tails: Array) -> float:
 _NILES = tuple(f"Nile beside {n} columns of noise" for n in (0, 10))
 PIECES: dict[str, Piece] = {
     "kinks": Piece({"segmentation._MOST_KINKS": 0}, (segmentation._find_kink,), ("white", "slow curve", "kink")),
-    "logarithms": Piece(
-        {"segmentation._is_multiplicative": lambda column, trend: False},
-        (segmentation._is_multiplicative,),
-        ("exponential growth", "rain"),
+    "logarithms and square roots": Piece(
+        {"segmentation._choose_scale": lambda column, trend: segmentation.PLAIN},
+        (segmentation._choose_scale,),
+        ("exponential growth", "rain", "growing counts"),
     ),
     "seasons": Piece(
         {"segmentation.propose_seasons": lambda series: iter(())},

@@ -70,6 +70,7 @@ UNCHANGED: dict[str, Make] = {
     "AR(0.9)": autoregression(0.9),
     "random walk": lambda rng: rng.normal(size=ROWS).cumsum(),
     "exponential growth": growth,
+    "growing counts": lambda rng: rng.poisson(np.exp(np.arange(ROWS) / 80)).astype(float),
     "rain": rain,
     "rain, four years with dry summers": seasonal_rain,
     "GARCH": garch,

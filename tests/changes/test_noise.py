@@ -233,3 +233,17 @@ def test_a_season_of_twelve_months_may_have_any_shape(seed):
     assert detect_changes(rows).points.tolist() == []
     (change,) = detect_changes(rows + 2.5 * (TIME >= 100)).changes
     assert (change["row"], change["kind"]) == (pytest.approx(100, abs=3), "level")
+
+
+def test_counts_that_grow_have_no_changes():
+    rngs = [np.random.default_rng(seed) for seed in range(12)]
+    found = [detect_changes(rng.poisson(np.exp(np.arange(200) / 80))) for rng in rngs]
+    assert sum(len(each.points) > 0 for each in found) <= 1
+    assert any("square roots are compared" in note for note in found[0].notes)
+
+
+def test_a_step_of_counts_is_said_in_counts():
+    counts = np.random.default_rng(0).poisson(np.where(np.arange(200) < 100, 5, 12))
+    (change,) = detect_changes(counts).changes
+    assert change["kind"] == "level"
+    assert (change["level_before"], change["level_after"]) == pytest.approx((5, 12), abs=1)

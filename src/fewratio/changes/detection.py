@@ -381,7 +381,7 @@ def detect_changes(
     # With a threshold, as in a `ChangeDetector`, which sees only its windows.
     rows = opened.rows if blocks is None else blocks.features
     if threshold is None and swings == "noise":
-        found = segment(rows, trend=trend, may_log=blocks is None)
+        found = segment(rows, trend=trend, may_transform=blocks is None)
     else:
         found = describe_nothing(rows)
     # A model with sources expects raw rows.

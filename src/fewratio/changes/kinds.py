@@ -117,8 +117,10 @@ def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> lis
     left = found.residuals - found.residuals.mean(0)
     explained = (left[1:] * left[:-1]).sum(0) / np.maximum((left**2).sum(0), 1e-300)
     may_be_slow = (explained > np.sqrt(_SLOW)) & (not found.points and not is_test)
+    scales = np.array(found.scales)
     by_text = {
-        "logarithms are compared, as rows differ by factors rather than by steps.": found.is_log,
+        "logarithms are compared, as rows differ by factors rather than by steps.": scales == "logarithms",
+        "square roots are compared, as larger counts vary more.": scales == "square roots",
         f"calm and wild stretches alternate by themselves; these are not changes.{limit}": found.swings.saved > 0,
         _IS_SLOW: may_be_slow,
     }

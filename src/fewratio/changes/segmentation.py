@@ -57,6 +57,8 @@ _STEPS = 4 * len(_FACTORS)
 # Fewest rows of a series.
 LEAST_ROWS = 14
 # Twice the logarithm of a Bayes factor below which evidence is weak (Kass and Raftery 1995).
+# Values as they are; and what is added to counts before their square root.
+PLAIN, _ANSCOMBE = "plain", 0.375
 _CLOSE = 6.0
 # Changes within this many rows of where a season stops are the same change.
 _TOGETHER = 10
@@ -77,9 +79,9 @@ class Segmentation(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (n, d)
-        The series as it was compared: logarithms of some columns.
-    is_log : ndarray of bool of shape (d,)
-        Which columns these are.
+        The series as it was compared: logarithms or square roots of some columns.
+    scales : list of str
+        How each column was compared: "plain", "logarithms" or "square roots".
     points : list of int
         Numbers of the first rows of all segments but the first.
     gains : list of float
@@ -101,7 +103,7 @@ class Segmentation(NamedTuple):
     """
 
     rows: Floats
-    is_log: NDArray[np.bool_]
+    scales: list[str]
     points: list[int]
     gains: list[float]
     degree: int
@@ -113,13 +115,44 @@ class Segmentation(NamedTuple):
     owners: Mapping[int, int] = MappingProxyType({})
 
 
+class _Scale(NamedTuple):
+    """How a column may be compared.
+
+    Attributes
+    ----------
+    apply, undo : callable
+    jacobian : callable
+        What turns twice the negative log likelihood of its values into that of the column.
+    suits : callable
+        Whether a column can be compared like this.
+    """
+
+    apply: Callable[[Floats], Floats]
+    undo: Callable[[Floats], Floats]
+    jacobian: Callable[[Floats], float]
+    suits: Callable[[Floats], bool]
+
+
+# Steps of growth by factors are equal by logarithms; counts vary equally at any level by square roots (Anscombe 1948).
+_SCALES = {
+    PLAIN: _Scale(lambda x: x, lambda y: y, lambda x: 0.0, lambda x: True),
+    "logarithms": _Scale(np.log, np.exp, lambda x: 2 * float(np.log(x).sum()), lambda x: bool(x.min() > 0)),
+    "square roots": _Scale(
+        lambda x: np.sqrt(x + _ANSCOMBE),
+        lambda y: np.square(np.maximum(y, 0)) - _ANSCOMBE,
+        lambda x: float(np.log(4 * (x + _ANSCOMBE)).sum()),
+        lambda x: bool(x.min() >= 0 and (x == np.round(x)).all() and x.max() > x.min() + 1),
+    ),
+}
+
+
 class _Proposal(NamedTuple):
     length: float
     points: list[int]
     degree: int
 
 
-def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmentation:
+def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> Segmentation:
     """Find the changes of level, slope and spread of a series.
 
     Parameters
@@ -128,13 +161,12 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
         In order of time, without gaps.
     trend : bool
         Whether levels may move without a change.
-    may_log : bool
-        Whether columns may be compared by their logarithms.
+    may_transform : bool
+        Whether columns may be compared by their logarithms or square roots.
     """
-    is_log = np.array([may_log and _is_multiplicative(column, trend) for column in rows.T], dtype=bool)
-    if is_log.any():
-        rows = rows.copy()
-        rows[:, is_log] = np.log(rows[:, is_log])
+    scales = [_choose_scale(column, trend) if may_transform else PLAIN for column in rows.T]
+    if set(scales) != {PLAIN}:
+        rows = np.stack([_SCALES[scale].apply(column) for scale, column in zip(scales, rows.T, strict=True)], axis=1)
     middle, scale, is_used = _find_units(rows)
     # Changed in place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
@@ -187,15 +219,13 @@ def segment(rows: Floats, *, trend: bool = True, may_log: bool = True) -> Segmen
     season_point = None if stop is None else stop[0]
     owners = {point: column for point, column in owners.items() if point != season_point}
     return Segmentation(
-        rows, is_log, points, gains, best.degree, background, residuals, swings, season_point, tie, owners
+        rows, scales, points, gains, best.degree, background, residuals, swings, season_point, tie, owners
     )
 
 
 def trace_levels(found: Segmentation, points: list[int]) -> Floats:
     """Return the level, with the slope and season, that the segments between points have in each row."""
-    levels = _fit_levels(found, points)
-    levels[:, found.is_log] = np.exp(levels[:, found.is_log])
-    return levels
+    return _undo(found, _fit_levels(found, points))
 
 
 def trace_steps(found: Segmentation, points: list[int]) -> tuple[Floats, Floats]:
@@ -203,9 +233,15 @@ def trace_steps(found: Segmentation, points: list[int]) -> tuple[Floats, Floats]
     levels, after = _fit_levels(found, points), np.array(points, dtype=np.intp)
     own = levels - found.background
     before = levels[after - 1]
-    ends = np.stack([before, before + own[after] - own[after - 1]])
-    ends[:, :, found.is_log] = np.exp(ends[:, :, found.is_log])
-    return ends[0], ends[1]
+    return _undo(found, before.copy()), _undo(found, before + own[after] - own[after - 1])
+
+
+def _undo(found: Segmentation, levels: Floats) -> Floats:
+    """Return levels in the units of the series, in place."""
+    for place, scale in enumerate(found.scales):
+        if scale != PLAIN:
+            levels[:, place] = _SCALES[scale].undo(levels[:, place])
+    return levels
 
 
 def _fit_levels(found: Segmentation, points: list[int]) -> Floats:
@@ -287,7 +323,7 @@ def _find_stop(
 def describe_nothing(rows: Floats) -> Segmentation:
     """Return all rows as one segment without a background."""
     nothing, n_columns = np.zeros_like(rows), rows.shape[1]
-    return Segmentation(rows, np.zeros(n_columns, bool), [], [], 0, nothing, rows, Swings(*np.zeros((3, n_columns))))
+    return Segmentation(rows, [PLAIN] * n_columns, [], [], 0, nothing, rows, Swings(*np.zeros((3, n_columns))))
 
 
 def _find_units(rows: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -305,22 +341,25 @@ def _in_units(rows: Floats, middle: Floats, scale: Floats) -> Floats:
     return result
 
 
-def _is_multiplicative(column: Floats, trend: bool) -> bool:
-    """Return whether the logarithms of a column have the better likelihood, as densities of the column itself."""
-    if column.min() <= 0 or np.ptp(column) == 0 or len(column) < LEAST_ROWS:
-        return False
-    lengths = []
-    for values, jacobian in ((column, 0.0), (np.log(column), 2 * np.log(column).sum())):
-        rows = values[:, None]
+def _choose_scale(column: Floats, trend: bool) -> str:
+    """Return how to compare a column: as what it has the best likelihood, as a density of the column itself."""
+    if np.ptp(column) == 0 or len(column) < LEAST_ROWS:
+        return PLAIN
+    lengths = {}
+    for name, each in _SCALES.items():
+        if not each.suits(column):
+            continue
+        rows = each.apply(column)[:, None]
         middle, scale, is_used = _find_units(rows)
         if not is_used.all():
-            return False
+            return PLAIN
         clean = tame(_in_units(rows, middle, scale))
         rounding = rounding_variance(clean)
         season, price = _find_season(clean, rounding, trend)
         length = min(_describe_as(clean - season, rounding, [], trend)).length
-        lengths.append(length + price + 2 * len(rows) * np.log(scale[0]) + jacobian)
-    return lengths[1] + _PRICE * np.log(len(column)) < lengths[0]
+        price += _PRICE * np.log(len(column)) * (name != PLAIN)
+        lengths[name] = length + price + 2 * len(rows) * np.log(scale[0]) + each.jacobian(column)
+    return min(lengths, key=lambda name: lengths[name])
 
 
 def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Floats:
