@@ -44,7 +44,7 @@ print(result.verdict)
 # The p-value is small. If both groups came from one distribution, a difference like this would occur in about one of
 # 500 cases. So the delivery differs. The picture shows the columns in which it differs. A coloured bar marks a column
 # that differs by more than chance explains. The p-values are adjusted for the number of columns, so you can look at
-# all thirteen.
+# all thirteen; the picture shows the ten clearest.
 
 result.plot()
 
@@ -53,7 +53,7 @@ result.plot()
 #
 # 2 p.m.: find the region
 # -----------------------
-# Three columns differ. Do they differ together? A *region* is a simple rule that holds for many rows of one table and
+# Four columns differ. Do they differ together? A *region* is a simple rule that holds for many rows of one table and
 # for few of the other.
 
 for region in result.regions:
@@ -82,14 +82,14 @@ found = detector.detect(delivery)
 print("bottles to put aside:", sorted(int(bottle) for bottle in found.order[:6]))
 
 # %%
-# Bottles 6 to 11 come from grower 2. The detector finds all six, and no bottle of grower 1. Why is the most unusual
-# bottle so unusual?
+# We asked for six bottles, and bottles 6 to 11 do come from grower 2: all six, and no bottle of grower 1. Why is the
+# most unusual bottle so unusual?
 
 print(detector.explain(delivery.iloc[[found.order[0]]]).largest(3).summary)
 
 # %%
-# It has far fewer flavanoids than the nearest known wines: almost four standard deviations fewer. The picture shows all
-# bottles. The scores are on the left. The columns that make each bottle unusual are on the right.
+# It has far fewer flavanoids than the nearest known wines: almost four standard deviations fewer. The scores
+# of all bottles are on the left. The columns that make the ten most unusual bottles unusual are on the right.
 
 found.plot()
 
@@ -167,7 +167,8 @@ for box, start in enumerate(range(0, len(arrivals), 4), start=1):
         break
 
 # %%
-# The evidence stays low for four boxes, and then grows with each bottle until it crosses the line.
+# The evidence stays low for four boxes, and then grows with each bottle until it crosses the line. Rows count from 0,
+# so the first bottle of grower 2 is row 16: the range contains it.
 
 monitor.plot()
 

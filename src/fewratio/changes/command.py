@@ -125,7 +125,8 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         if filled := [column.name for column in result.encoding.used if column.marks_missing]:
             yield f"filled   missing values of {quote_list(filled)}"
     if len(result.points):
-        shares = "; shares are of all rows up to the next change" * any(kind == "share" for _, kind in result.kinds)
+        has_shares = any(kind == "share" for changed in result.changed for _, kind, *_ in changed)
+        shares = "; shares are of all rows up to the column's next change" * has_shares
         near = f"means are of up to {result.n_near} rows on either side"
         yield f"numbers  levels are those at the change; {near}; deviations are about the level{shares}"
         yield f"sure     {result.certainty}{' Test with --level 0.01.' * (not result.is_test)}"

@@ -119,15 +119,14 @@ class ChangeResult(Reported):
         Each has the keys row, name, score, p_value, column and kind (level, spread, slope, season, share or
         distribution); level_before and level_after: the level just before the change, with its slope and season, and
         what the step makes of it; mean_before and mean_after: means of up to `n_near` rows before and after, which may
-        say the opposite where a line rises (for a share, of the rows up to the neighbouring changes); deviation_before
-        and deviation_after: standard deviations about `levels` of the rows up to the neighbouring changes; and also:
-        the same, from column on, of other columns that changed. At most 10,000 rows count on either side, and missing
-        values do not count.
+        say the opposite where a line rises (for a share, of the rows up to the column's neighbouring changes);
+        deviation_before and deviation_after: standard deviations about `levels` of the rows up to the neighbouring
+        changes; and also: the same, from column on, of other columns that changed. At most 10,000 rows count on either
+        side, and missing values do not count.
         """
-        ends, found = [0, *self.points.tolist(), len(self.scores)], []
+        found = []
         for number, row in enumerate(self.points.tolist()):
-            start, stop = max(ends[number], row - _MOST_ROWS), min(ends[number + 2], row + _MOST_ROWS)
-            most, *others = [self._describe(row, start, stop, *each) for each in self.changed[number]]
+            most, *others = [self._describe(row, *each) for each in self.changed[number]]
             found.append(
                 {
                     "row": row,
@@ -140,10 +139,13 @@ class ChangeResult(Reported):
             )
         return found
 
-    def _describe(
-        self, row: int, start: int, stop: int, column: int, kind: str, before: float, after: float
-    ) -> dict[str, Any]:
-        """Describe the change of one column at a row, by the rows from `start` to `stop`."""
+    def _describe(self, row: int, column: int, kind: str, before: float, after: float) -> dict[str, Any]:
+        """Describe the change of one column at a row, by the rows beside it."""
+        points = zip(self.points.tolist(), self.changed, strict=True)
+        # A share lasts until the same column changes again.
+        ends = [point for point, each in points if kind != "share" or column in {number for number, *_ in each}]
+        start = max([0, row - _MOST_ROWS, *(point for point in ends if point < row)])
+        stop = min([len(self.scores), row + _MOST_ROWS, *(point for point in ends if point > row)])
         beside, levels = (each[start:stop][:, column] for each in (self.series, self.levels))
         is_there = ~self.gaps.get(self.feature_names[column], np.zeros(len(self.scores), dtype=bool))[start:stop]
         # A side that is one long gap has only the values it was filled with.
@@ -197,7 +199,7 @@ class ChangeResult(Reported):
     def certainty(self) -> str:
         """What is known about false changes, in words."""
         if self.is_test:
-            return f"The score of a change exceeds {self.threshold:.3g}."
+            return f"Scores of changes exceed {self.threshold:.3g}, the threshold of the test."
         if self.settings.get("swings") == "changes":
             return "No promise: slow noise has such changes too."
         return "Each change explains more than in 95 of 100 simulated series without it; this is no guarantee."

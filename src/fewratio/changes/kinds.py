@@ -132,6 +132,6 @@ def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> lis
     if found.tie is not None:
         notes.append(
             f"A step at row {found.tie} and a line explain the rows about equally well. If you know that there is no "
-            "trend, say so: trend=False, in a shell --no-trend."
+            "trend, trend=False (in a shell --no-trend) may find the step."
         )
     return notes

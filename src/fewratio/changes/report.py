@@ -272,9 +272,9 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
         for text, change in zip(when, changes, strict=True)
     ]
     means = f"Before and after: levels at the change; for other kinds, means of up to {result.n_near} rows"
-    means += ", but shares of all rows up to the neighbouring changes" * any(are_shares)
+    means += ", but shares of all rows up to the column's neighbouring changes" * any(are_shares)
     if all(are_shares):
-        sides, means = ["share before", "share after"], "Shares: of all rows up to the neighbouring changes"
+        sides, means = ["share before", "share after"], "Shares: of all rows up to the column's neighbouring changes"
     else:
         sides = ["before", "after", "deviation before", "deviation after"]
         means += ". Deviations: standard deviations about the level, up to the neighbouring changes"

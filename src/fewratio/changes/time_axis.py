@@ -187,7 +187,8 @@ def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -
         said.append(f"{write_columns(follows)} {verb} not compared.")
     if is_guess and is_sorted:
         by = columns.replace("C", "c", 1) or "the index"
-        said.append(f"Rows are not in the order of {by}, and are sorted by it.")
+        it = "it" if len(found.columns) < 2 else "them"
+        said.append(f"Rows are not in the order of {by}, and are sorted by {it}.")
     if keep := [*(found.columns if is_guess and is_sorted else guessed), *follows]:
         use = name_parameter("keep", ",".join(keep), f"keep={keep!r}")
         said.append(f"If that is wrong, choose {use} to compare {'it' if len(keep) == 1 else 'them'}.")

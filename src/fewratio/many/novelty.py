@@ -9,7 +9,7 @@ import numpy as np
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import rank_values
-from fewratio.core.wording import write_number
+from fewratio.core.wording import write_apart, write_number
 
 # Least variance, as a share of that of all rows: a constant column counts as one that varies a little.
 _LEAST_VARIANCE = 0.01
@@ -53,6 +53,10 @@ class ColumnOfDataset(NamedTuple):
 
     def __str__(self) -> str:
         value, low, high = map(write_number, (self.value, self.low, self.high))
+        if self.is_outside and self.value < self.low:
+            value, low = write_apart(self.value, self.low)
+        elif self.is_outside:
+            value, high = write_apart(self.value, self.high)
         others = f"{low} in all others" if low == high else f"{low} to {high} in the others"
         return f"{self.column}, {_TITLES.get(self.statistic, self.statistic)} {value}; {others}"
 
@@ -98,11 +102,13 @@ class Profiles:
         spreads.append(_take_log_deviations(np.array(residuals), _LEAST_VARIANCE * np.square(residuals).mean(0)))
         # Fisher's transformation; a correlation of 1 in n rows must not be infinitely far from others.
         shrunk = np.array([1 - 1 / len(sample) for sample in samples])[:, None] * correlations
+        # What chance alone makes of it in so many rows: where hardly any dataset has a relation, none is far from it.
+        by_chance = (2 / np.pi / np.median([len(sample) for sample in samples])) ** 0.5
         return cls(
             [(label, statistic) for statistic in _STATISTICS for label in labels]
             + [(f"{labels[i]} and {labels[j]}", "correlation") for i, j in pairs.T],
             np.hstack([*shown, residuals, correlations]),
-            _scores(np.hstack([means, *spreads, np.arctanh(shrunk)])),
+            np.hstack([_scores(np.hstack([means, *spreads])), _scores(np.arctanh(shrunk), by_chance)]),
             len(_STATISTICS) * len(labels),
         )
 
@@ -220,9 +226,12 @@ def _take_log_deviations(deviations: Floats, least: Floats) -> Floats:
     return np.asarray(np.log(np.square(deviations) + np.where(least > 0, least, 1.0)) / 2)
 
 
-def _scores(values: Floats) -> Floats:
-    """Return distances from the median in mean absolute deviations; 0 if all values are equal up to rounding."""
+def _scores(values: Floats, least: float = 0.0) -> Floats:
+    """Return distances from the median in mean absolute deviations, or in units of `least` if these are smaller.
+
+    They are 0 if all values are equal up to rounding.
+    """
     apart = values - np.median(values, axis=0)
-    scale = np.abs(apart).mean(0)
+    scale = np.maximum(np.abs(apart).mean(0), least)
     rounding = 1e-9 * np.abs(values).max(0)
     return np.asarray(np.where(scale > rounding, apart, 0.0) / np.where(scale > rounding, scale, 1.0))

@@ -157,7 +157,7 @@ VERB = Verb(
     "for batch in {batches}:\n    result = monitor.update(batch)\nprint(result)",
     Page(
         "Watch",
-        "Are new rows still like before?",
+        "Are new rows still like the old ones?",
         "Tables of new rows, one after the other, against a reference: you may look as often as you like.",
         {
             "reference": ("Reference", "Rows that are as they should be", "example-line_reference"),

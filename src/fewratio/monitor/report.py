@@ -46,7 +46,7 @@ def report_state(state: Any, command: str | None) -> page.Report:
         [[each.name, each.first, _evidence(each)] for each in state.batches], True,
     )  # fmt: skip
     about = (
-        "The evidence is what bets that the rows are unlike the reference have won, from a stake of 1. If nothing has "
+        "The evidence starts at 1, and grows as new rows look unlike the reference. If nothing has "
         f"changed, the chance that it ever reaches {write_large(1 / level)} is at most {level:.3g}. Rows must be "
         "exchangeable."
     )

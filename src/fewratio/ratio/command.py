@@ -1,5 +1,6 @@
 """``fewratio ratio``."""
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -72,10 +73,16 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
                 report(start, None)
     divergence = estimator.divergence()
     labels = frame.make_labels(nu, de, nu if rows is None else rows)
+    # That of the fitted rows may be below 0.
+    size, limits = f"{max(divergence, 0.0):.4g}", f"that divergence is {OF_FITTED_ROWS}"
+    if is_sure:
+        least, most = estimator.divergence_interval(LEVEL)
+        size = f"{_floor(least):.3g} to {-_floor(-most):.3g} with probability {LEVEL}"
+        limits = f"a ratio is between lower and upper with probability {LEVEL}"
     lines = [
         f"{labels[0]} ({write_count(X_nu.n_rows, 'row')}) over {labels[1]} ({write_count(X_de.n_rows, 'row')}): "
-        f"divergence {divergence:.4g}",
-        f"(that divergence is {OF_FITTED_ROWS})",
+        f"divergence {size}",
+        f"({limits})",
         *describe_units(estimator),
         *request.summary(samples, labels),
         f"ratio at the rows of {labels[2]}:",
@@ -87,17 +94,19 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     if hasattr(estimator, "share_of_one_unit_"):
         payload["share_of_one_unit"] = estimator.share_of_one_unit_
     if is_sure:
-        payload["divergence_interval"] = least, most = estimator.divergence_interval(LEVEL)
-        lines.insert(
-            2,
-            f"with probability {LEVEL}, the divergence of the datasets is between {least:.2g} and {most:.2g}, and a "
-            "ratio between lower and upper",
-        )
+        payload["divergence_interval"] = least, most
     request.deliver(
         frame.Answer(lines, {"row_names": None} | payload, None),
         lambda: shown.draw(labels),
-        lambda command: shown.report(labels, divergence, samples, {"estimator": estimator}, command),
+        lambda command: shown.report(
+            labels, size if is_sure else f"{size}, {OF_FITTED_ROWS}", samples, {"estimator": estimator}, command
+        ),
     )
+
+
+def _floor(value: float) -> float:
+    """Return a number rounded down to three decimals."""
+    return math.floor(1000 * value) / 1000
 
 
 def describe_units(estimator: Any) -> list[str]:

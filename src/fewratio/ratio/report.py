@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import OF_FITTED_ROWS, write_count, write_share
+from fewratio.core.wording import write_count, write_share
 from fewratio.data.raw_table import RawTable, join_tables
 from fewratio.data.table import Table
 from fewratio.report import page, rows
@@ -39,7 +39,7 @@ class RatioRows:
         self._shown.append((ratios[kept], raw.take(kept), some))
 
     def report(
-        self, names: Sequence[str], divergence: float, samples: Any, settings: Mapping[str, Any], command: str
+        self, names: Sequence[str], divergence: str, samples: Any, settings: Mapping[str, Any], command: str
     ) -> page.Report:
         """Say what the ratios are.
 
@@ -47,7 +47,7 @@ class RatioRows:
         ----------
         names : sequence of str
             Names of the numerator, the denominator and the table of rows.
-        divergence : float
+        divergence : str
             Divergence of the two samples.
         samples : Samples
             The two samples.
@@ -64,7 +64,7 @@ class RatioRows:
         facts = {"Rows": ", ".join(f"{table.n_rows} of {name}" for name, table in sizes)}
         low, middle, high = np.quantile(ratios, (0, 0.5, 1)).tolist()
         facts["Ratio"] = f"{low:.3g} to {high:.3g}, median {middle:.3g}"
-        facts["Divergence"] = f"{divergence:.3g}, {OF_FITTED_ROWS}"
+        facts["Divergence"] = divergence
         if samples.encoding is not None and samples.encoding.is_named:
             facts["Columns"] = samples.encoding.summary
         about = f"A ratio above 1: a row is more typical of {nu}; below 1: of {de}."

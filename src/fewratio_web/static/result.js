@@ -29,7 +29,7 @@ function learned(text, read) {
 
 // Scroll to a new result, but not to one that is shown again.
 export async function showResult(place, job, isNew) {
-  const heading = make("h3", { tabindex: "-1" }, `Result, after ${showSeconds(job.seconds)}`);
+  const heading = make("h3", { tabindex: "-1" }, `Result (${showSeconds(job.seconds)})`);
   const found = Object.fromEntries(job.files.map((file) => [file.name, file]));
   const shown = found["report.html"]
     ? make("iframe", { class: "report", title: "Report", sandbox: "allow-scripts allow-downloads", src: fileAddress(found["report.html"].id) })
