@@ -356,7 +356,7 @@ def test_shares_that_were_not_measured_are_said_to_be_fixed(filled, tmp_path):
             shutil.copy(filled / "sources" / f"{name}.csv", folder)
         done = run(["train", str(folder), "-o", f"{folder}.model"], filled)
         assert done.exit_code == 0, done.output
-        assert ("as in other collections: fewer than 4 sources" in done.stdout) == is_fixed
+        assert ("measured on other collections, because fewer than 4 sources" in done.stdout) == is_fixed
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.wording import quote_list, write_count, write_list
 from fewratio.data import windows
-from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, NUMBER, PLURALS
+from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, MISSING, NUMBER, PLURALS
 from fewratio.data.columns import (
     DATED,
     DROPPED,
@@ -39,6 +39,7 @@ from fewratio.errors import CollectionError, InputError, LeftOutWarning, Paramet
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
 _FIELDS |= {"marks_missing": bool, "zone": str | None}
 _LEARNED_FROM = "what the encoding was learned from"
+_ALL_LEARNED = "a model needs all columns that it was learned from. Add the missing ones, or learn again without them."
 _SAME_OR_COMMON = (
     f"all must have the same columns. Choose {name_parameter('common', 'True')} to use those that all have, or drop "
     "the others."
@@ -281,7 +282,10 @@ class Encoding:
         result = np.zeros((raw.n_rows, self.n_features), self.find_dtype(raw), order="F")
         for column in self.used:
             # The values are not kept: those of the next column take as much memory.
-            unknown = column.encode(raw.values(column.name), result[:, self.places[column.name]])
+            values = raw.values(column.name)
+            unknown = column.encode(values, result[:, self.places[column.name]])
+            if values.kind == MISSING and reference is not None and raw.n_rows > 1:
+                warn(f"{values.name} has no value, unlike {reference}: it counts as missing in all rows.")
             if unknown and reference is not None:
                 warn(
                     f"{raw.values(column.name).name} has categories that are not in {reference} "
@@ -327,7 +331,8 @@ class Encoding:
             warn(f"{quote_list(unknown)} {are} left out: {reference} has no such {columns}.")
         elif unknown or len(found) != len(self.names):
             names: Features = self.names if self.is_named else len(self.names)
-            check_features(raw.name, found if raw.is_named else len(found), reference, names)
+            need = (_ALL_LEARNED,) if is_lenient else ()
+            check_features(raw.name, found if raw.is_named else len(found), reference, names, InputError, *need)
         return raw.select(self.names)
 
     def drop(self, names: Collection[str], reason: str) -> Encoding:

@@ -96,10 +96,11 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
     from fewratio.estimators.closed_form.discriminant_model import at_size
 
     n_sources = estimator.learned_[0].n_sources_ or FEWEST
-    fixed = f" (as in other collections: fewer than {FEWEST} sources cannot be held out)" * (n_sources < FEWEST)
+    why = f" (measured on other collections, because fewer than {FEWEST} sources cannot be held out)"
+    fixed = why * (n_sources < FEWEST)
     shares = [f"{write_share(at_size(estimator.learned_shares_, size, SIZES))} with {size}" for size in _SIZES]
     counted = f"{shares[0]} row per sample, {join_names(shares[1:])}"
-    return [f"they count {counted}; the rest is what the two samples show by themselves{fixed}"]
+    return [f"what was learned makes up {counted}; the rest is what the two samples show by themselves{fixed}"]
 
 
 _FILE = "A model that `fewratio train` wrote, or a reference."
