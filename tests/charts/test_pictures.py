@@ -44,7 +44,7 @@ def series(n, points, times=None, n_columns=1, scores=None):
             background=np.zeros((n, n_columns)),
             levels=np.zeros((n, n_columns)),
             points=points,
-            changes=[{"column": names[0]}] * len(points),
+            changed=[((0, "level", 0.0, 1.0),)] * len(points),
             scores=there,
             times=times,
             ranked_columns=names,
