@@ -113,7 +113,7 @@ def test_a_model_is_trained_on_such_tables_and_used(folder, tmp_path):
     np.testing.assert_array_less(found["lower"], found["upper"])
     least, most = found["divergence_interval"]
     assert 0 <= least < most
-    assert "and a ratio between lower and upper" in run(folder, "ratio", "a.csv", "b.csv", "-m", model).stdout
+    assert "a ratio is between lower and upper" in run(folder, "ratio", "a.csv", "b.csv", "-m", model).stdout
     assert "--drop is given, but a model has learned" in refusal(
         folder, "compare", "a.csv", "b.csv", "-m", model, "--drop", "size"
     )
