@@ -42,9 +42,13 @@ def _command(command, context):
         f"```sh\n{part.removeprefix('Example: ')}\n```" if part.startswith("Example: ") else " ".join(part.split())
         for part in command.help.split("\n\n")
     )
-    records = [(each, each.get_help_record(context)) for each in command.get_params(context)]
-    rows = [f"`{names}`\n: {_escaped(help)}\n" for each, (names, help) in records if "--help" not in each.opts]
-    return f"## {context.command_path}\n\n{text}\n\n```text\n{usage}\n```\n\n" + "\n".join(rows)
+    sections = [
+        f"**{title}**\n\n" * (title != "Arguments")
+        + "\n".join(f"`{names}`\n: {_escaped(help)}\n" for names, help in records if names != "--help")
+        for title, records in command.list_sections(context).items()
+        if records != [("--help", "Show this message and exit.")]
+    ]
+    return f"## {context.command_path}\n\n{text}\n\n```text\n{usage}\n```\n\n" + "\n".join(sections)
 
 
 def _escaped(help):

@@ -17,9 +17,10 @@ from fewratio_web.worker import work
 
 
 def serve(request: Request, host: str, port: int, open: bool, token: str | None) -> None:
-    """Open a page to compare tables, find outliers and changes, and learn models.
+    """Serve a web page on this machine that compares tables, finds outliers and changes, and learns models.
 
-    Nothing is sent to other servers. Files and results are removed an hour after their last use, and at the end.
+    Nothing is sent to other servers. Files and results are removed an hour after their last use, and when the server
+    stops.
 
     Example: fewratio serve --open
     """
@@ -83,9 +84,11 @@ def serve(request: Request, host: str, port: int, open: bool, token: str | None)
 VERB = Verb(
     serve,
     (
-        Field("host", "Address to listen at; others than this machine's need --token.", default="127.0.0.1"),
-        Field("port", "Port; 0 for a free one.", int, default=0, least=0, most=65535),
+        Field(
+            "host", "Address to listen on. An address that other machines can reach needs --token.", default="127.0.0.1"
+        ),
+        Field("port", "Port; 0 picks a free one.", int, default=0, least=0, most=65535),
         Field("open", "Open the page in the browser.", bool, default=False),
-        Field("token", "Secret that users must send: http://.../?token=...", envvar="FEWRATIO_TOKEN"),
+        Field("token", "Secret in the address that users open: http://.../?token=...", envvar="FEWRATIO_TOKEN"),
     ),
 )

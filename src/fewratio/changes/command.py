@@ -27,11 +27,11 @@ def changes(
     permutations: int | None,
     fail_if: str | None,
 ) -> None:
-    """Find the moments at which a series changed.
+    """Find when a series changed, and how.
 
-    The series is cut into segments; trends, seasons and dependence are not changes. With --level, or with --window or
-    --model, changes are tested instead. A series of 100,000 rows or more is summarised by blocks of rows, and stays in
-    its CSV, TSV or Parquet file if its rows are in order of time and you ask neither for windows nor for --report.
+    Trends, seasons and dependence between rows do not count as changes. --level, --window and --model test each change.
+    From 100,000 rows on, blocks of rows are searched. Such a file is read piece by piece if its rows are in order of
+    time and you use neither --window nor --report.
 
     Example: fewratio changes sales.csv --time month --report changes.html
     """
@@ -136,23 +136,23 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
 VERB = Verb(
     changes,
     (
-        declare_table("series", "Table of rows in order of time; - for CSV on standard input."),
-        Field("time", "Column of dates or numbers to sort rows by. [default: found; a guess is said]").on_page(
+        declare_table("series", "Table with rows in order of time; - reads CSV from standard input."),
+        Field("time", "Column of dates or numbers to sort rows by. [default: found; the answer names it]").on_page(
             "Column to sort by", "automatic", is_column=True
         ),
-        Field("by", "Column that names the series, if there are several in one table.").on_page(
+        Field("by", "Column that names the series, if the table has several.").on_page(
             "Column that names the series, if there are several", "one series", is_column=True
         ),
-        Field("level", "Test for changes: the chance of reporting any if there are none.", float).on_page(
+        Field("level", "Test for changes, with this chance of any false alarm, such as 0.05.", float).on_page(
             "Test at this chance of a false alarm, such as 0.05", "no test", (0.0001, 0.9999)
         ),
-        Field("trend", "Whether the level may drift without a change; --no-trend finds more steps.", bool),
-        Field("swings", "What slow swings are: noise, or changes, by ruptures. [default: noise]"),
-        Field("window", "Test by the ratio of windows of this many rows before and after a moment.", int, least=1),
-        declare_count("permutations", "Number of shuffled series that set the threshold of a test (199)."),
+        Field("trend", "Whether the level may drift without a change. --no-trend finds more steps.", bool),
+        Field("swings", "Treat slow swings as noise, or as changes (with ruptures). [default: noise]"),
+        Field("window", "Test by the ratio of this many rows before and after each moment.", int, least=1),
+        declare_count("permutations", "Shuffled series for the threshold of a test. [default: 199]"),
         Field(
             "fail-if",
-            f"Exit with {frame.FAILED} if this condition holds: changes, or 'changes > 2' in a series.",
+            f"Exit with code {frame.FAILED} if this is true of any series: changes, or 'changes > 2'.",
             python="",
         ),
         *SHARED,

@@ -18,9 +18,9 @@ _EXAMPLES = 5
 
 
 def columns(request: frame.Request, tables: list[Path], batch: bool) -> None:
-    """Show how each column of tables is interpreted.
+    """Show how the columns of tables are read.
 
-    A column that other verbs would leave out or refuse is listed with the reason.
+    If other commands would leave out or refuse a column, the reason is listed.
 
     Example: fewratio columns before.csv after.csv
     """
@@ -104,7 +104,7 @@ def _read(request: frame.Request, paths: list[Path]) -> "list[RawTable]":
     return request.read(*paths)[0]
 
 
-_TABLES = "Tables that will be used together, or a folder of them."
+_TABLES = "Tables that you will use together, or a folder of tables."
 VERB = Verb(
     columns,
     (

@@ -8,11 +8,11 @@ from fewratio.cli.frame import Answer, Request, align_columns, check_picture
 from fewratio.cli.verb import JSON, Field, Verb
 from fewratio.errors import DataNotFoundError, FewRatioError
 
-HELP = "Collections of datasets: list, describe, fetch and draw them."
+HELP = "List, describe, download and draw collections of datasets."
 
 
 def list_sources(request: Request) -> None:
-    """List the known collections, and whether their files are here.
+    """List the known collections, and say whether their files are on this machine.
 
     Example: fewratio data list
     """
@@ -46,7 +46,7 @@ def info(request: Request, name: str) -> None:
 
 
 def fetch(request: Request, name: str) -> None:
-    """Download the files of a collection unless they are here.
+    """Download the files of a collection, unless they are on this machine.
 
     Example: fewratio data fetch digits_r
     """

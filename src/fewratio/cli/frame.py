@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from fewratio.cli.machine import check_limit, describe_error
 from fewratio.cli.overwriting import check_not_input
@@ -285,6 +286,30 @@ def cut_series(raw: "RawTable", estimator: "RatioEstimator | None") -> "RawTable
     return raw if estimator is None or estimator.encoding_ is None else estimator.encoding_.cut(raw)
 
 
+class _Command(TyperCommand):
+    """A verb, whose options are listed by section."""
+
+    def list_sections(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """Return the names and help of all parameters by section."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            names, text = record
+            is_argument = parameter.param_type_name == "argument"
+            title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
+            # The text says what an argument is; its type in Python would add nothing.
+            sections.setdefault(title, []).append((names.partition(" <")[0] if is_argument else names, text))
+        return {title: records for title, records in sections.items() if records}
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections."""
+        for title, records in self.list_sections(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
 def make_app(verbs: Sequence[Verb], **options: Any) -> typer.Typer:
     """Make the command line of verbs."""
     app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
@@ -292,7 +317,7 @@ def make_app(verbs: Sequence[Verb], **options: Any) -> typer.Typer:
         run: Any = update_wrapper(partial(run_verb, verb), verb.run)
         # typer sees the verb's fields as parameters.
         run.__signature__ = Signature([field.make_parameter() for field in verb.fields])
-        app.command(verb.name)(run)
+        app.command(verb.name, cls=_Command)(run)
     return app
 
 

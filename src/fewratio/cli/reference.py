@@ -7,7 +7,7 @@ from fewratio.cli.verb import COLUMNS, JSON, MARKS, Verb, declare_file, declare_
 
 
 def reference(request: frame.Request, table: Path, output: Path) -> None:
-    """Save a table and the encoding of its columns, for `fewratio compare` with later tables.
+    """Save a table and how its columns are read, so that `fewratio compare` can compare later tables with it.
 
     Example: fewratio reference january.csv -o january.fewratio; fewratio compare new.csv january.fewratio
     """
@@ -28,7 +28,7 @@ def reference(request: frame.Request, table: Path, output: Path) -> None:
 VERB = Verb(
     reference,
     (
-        declare_table("table", "Table to compare later ones with; - for CSV on standard input."),
+        declare_table("table", "Table to compare later ones with; - reads CSV from standard input."),
         declare_file("File for the reference, ending in .fewratio."),
         *(*COLUMNS, *MARKS, JSON),
     ),

@@ -10,6 +10,9 @@ from typing import Annotated, Any, get_origin
 
 import typer
 
+# How the help writes the value of an option, by its type.
+_METAVARS: dict[Any, str] = {str: "TEXT", int: "N", float: "X", Path: "FILE", list[str]: "TEXT"}
+
 
 @dataclass(frozen=True)
 class Field:
@@ -106,7 +109,13 @@ class Field:
         option = f"{self.option}/--no-{self.name}" if self.is_switch else self.option
         names = [] if self.is_positional else [option, *([self.short] if self.short else [])]
         info = (typer.Argument if self.is_positional else typer.Option)(
-            *names, help=self.help, min=self.least, max=self.most, metavar=self.metavar, envvar=self.envvar
+            *names,
+            help=self.help,
+            min=self.least,
+            max=self.most,
+            metavar=self.metavar or (None if self.is_positional else _METAVARS.get(self.type)),
+            envvar=self.envvar,
+            rich_help_panel=next((title for title, fields in _SECTIONS.items() if self in fields), None),
         )
         kind = self.type if self.is_required or self.default is not None else self.type | None
         default = Parameter.empty if self.is_required else self.default
@@ -276,46 +285,54 @@ class Verb:
 
 
 def _name_columns(name: str, help: str, label: str = "") -> Field:
-    return Field(name, f"{help} Several: with commas, or the option again.", list[str], label=label)
+    return Field(name, help, list[str], label=label, metavar="NAMES")
 
 
-_MODEL = "A model that `fewratio train` wrote."
+_MODEL = "Model that `fewratio train` wrote."
 MODEL = Field("model", _MODEL, Path, python="estimator", value="{variable}", reads="model", short="-m")
 SCALE = Field(
-    "scale", "columns: in a common unit; none: in their own. The default is columns; for ratio, what predicts best."
+    "scale",
+    "Units of columns. columns: standard deviations; none: values as they are. [default: columns; for ratio, what "
+    "predicts best]",
 )
 COLUMN_USES = (
-    _name_columns("drop", "Columns not to use.", "do not use"),
+    _name_columns("drop", "Columns to leave out.", "do not use"),
     _name_columns(
         "keep",
-        "Columns to use although they look like ids, or are dates that would be left out.",
+        "Columns to use even if they look like ids, or are dates that would be left out.",
         "use anyway",
     ),
-    Field("id", "The column that names the rows.", label="names the rows"),
-    _name_columns("categorical", "Columns of categories; error: refuse all.", "category"),
-    _name_columns("numeric", "Columns of numbers.", "number"),
+    Field("id", "Column that names the rows.", label="names the rows"),
+    _name_columns("categorical", "Columns that are categories. `error` refuses every category.", "category"),
+    _name_columns("numeric", "Columns that are numbers.", "number"),
 )
 COMMON = Field("common", "Use the columns that all tables have.", bool, False).on_page(
     "Use only the columns that all tables have"
 )
-COLUMNS = (_name_columns("columns", "The only columns to use."), *COLUMN_USES, COMMON)
+COLUMNS = (_name_columns("columns", "Columns to use, and no others."), *COLUMN_USES, COMMON)
 WINDOW = Field("window", "Tables are series: learn from windows of this many consecutive readings.", int, least=2)
 MARKS = (
-    Field("separator", "Column separator of text files, such as ';'.").on_page(
+    Field("separator", "Column separator, such as ';'. [default: found]").on_page(
         "Separator of columns", ", (tab in .tsv)", (None, 2)
     ),
-    Field("decimal", "Decimal mark of text files, such as ','.", default=".").on_page("Decimal mark", ".", (None, 1)),
-    Field("header", "The first line of text files names the columns, or is a row. [default: found]", bool).on_page(
+    Field("decimal", "Decimal mark, such as ','.", default=".").on_page("Decimal mark", ".", (None, 1)),
+    Field("header", "Whether the first line names the columns. [default: found]", bool).on_page(
         "The first line names the columns", "automatic"
     ),
 )
 _FOLDER = "Folder of tables, one dataset per file."
 FOLDER = Field("folder", _FOLDER, Path, reads="folder", is_positional=True, is_required=True, metavar="DIR")
-JSON = Field("json", "Write JSON.", bool, False)
-OUTPUT = Field("output", "File for the whole result: .json, or .csv, .tsv or .parquet for its rows.", Path, short="-o")
-PLOT = Field("plot", "Picture to write: .png, .svg, .pdf, .html or .json.", Path)
-REPORT = Field("report", "Report to write, one file for a browser: .html.", Path)
+JSON = Field("json", "Print JSON instead of text.", bool, False)
+OUTPUT = Field("output", "Write the whole result to .json, or its rows to .csv, .tsv or .parquet.", Path, short="-o")
+PLOT = Field("plot", "Write a picture: .png, .svg, .pdf, .html or .json.", Path)
+REPORT = Field("report", "Write a report: one .html file.", Path)
 RESULTS = (JSON, OUTPUT, PLOT, REPORT)
+# Sections of the help, below the options that only one verb has.
+_SECTIONS = {
+    "Columns (for several names, use commas or repeat the option)": COLUMNS,
+    "Text files": MARKS,
+    "Output": RESULTS,
+}
 SEED = Field("seed", "Random seed.", int, 0, python="random_state", least=0).on_page("Random seed", "0", (0, 2**32 - 1))
 # The fields of `Request`, in the order of the help.
 SHARED = (MODEL, SCALE, *COLUMNS, *MARKS, *RESULTS, SEED)

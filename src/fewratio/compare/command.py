@@ -42,7 +42,7 @@ def compare(
     paired: str | None,
     fail_if: list[str] | None,
 ) -> None:
-    """Compare two datasets, or the groups of one: whether they differ, by how much, and in which columns and rows.
+    """See whether two datasets, or the groups of one, differ, by how much, and in which columns and rows.
 
     Example: fewratio compare before.csv after.csv --report difference.html
     """
@@ -370,27 +370,27 @@ def _columns(result: "ComparisonResult") -> dict[str, list[Any]]:
     return {"sample": samples, "row": [int(row) for rows in numbers for row in rows], "ratio": a + b}
 
 
-_SECOND = "Table of the second sample, with the same columns, or a file of `fewratio reference`."
+_SECOND = "Second table, with the same columns, or a file that `fewratio reference` wrote."
 _TESTS = f"[default: {PERMUTATIONS}, or as many as --fail-if needs]"
 VERB = Verb(
     compare,
     (
-        declare_table("a", "Table of the first sample; - for CSV on standard input."),
+        declare_table("a", "First table; - reads CSV from standard input."),
         declare_table("b", _SECOND, is_required=False),
-        Field("by", "Grouping column, with two to 20 values, if one table has all rows.").on_page(
+        Field("by", "Compare the groups of one table; names the grouping column (2 to 20 groups).").on_page(
             "Or compare the groups of the first table by", "no column", is_column=True
         ),
-        declare_count("permutations", f"Permutations for the p-value; 0 for no test. {_TESTS}", least=0).on_page(
+        declare_count("permutations", f"Permutations for the p-value; 0 skips the test. {_TESTS}", least=0).on_page(
             "Permutations for the p-value", str(PERMUTATIONS), (0, 100_000)
         ),
-        Field("blocks", "Column of rows that belong together, such as patient or day: they are permuted as such."),
-        Field("paired", "Column that names the same rows in both tables: pairs are compared.").on_page(
+        Field("blocks", "Column whose rows belong together, such as patient or day. They are permuted together."),
+        Field("paired", "Column that matches the rows of both tables. Pairs of rows are compared.").on_page(
             "Compare pairs of rows with the same", "none", is_column=True
         ),
         Field(
             "fail-if",
-            f"Exit with {frame.FAILED} if this condition holds: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Given "
-            "again: if any does.",
+            f"Exit with code {frame.FAILED} if this is true: 'p < 0.01', or 'p < 0.01 and divergence > 0.1'. Repeat "
+            "the option for alternatives.",
             list[str],
             python="",
         ),

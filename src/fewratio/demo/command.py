@@ -25,7 +25,7 @@ class Demo(StrEnum):
 
 
 def demo(request: frame.Request, name: Demo, output: Path, steps: int | None) -> None:
-    """Compare two small real tables and find the outliers of a third; or, as `ratio`, learn ratios and draw some.
+    """Compare two small real tables and find the outliers in a third. `demo ratio` learns ratios and draws some.
 
     Example: fewratio demo --output demo
     """
@@ -79,7 +79,7 @@ def _show_ratios(folder: Path, steps: int, seed: int) -> None:
     typer.echo("Pictures: " + ", ".join(str(folder / name) for name in PICTURES))
 
 
-_NAME = "tables: compare two real tables and find outliers. ratio: learn to estimate ratios."
+_NAME = "tables: compare two tables and find outliers. ratio: learn to estimate ratios."
 VERB = Verb(
     demo,
     (

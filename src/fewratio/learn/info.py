@@ -17,7 +17,7 @@ _UNITS = {"ranks": "by ranks", "columns": "in units of each column", "none": "in
 
 
 def info(request: frame.Request, model: Path) -> None:
-    """Describe a model: its columns, parameters and training; or the rows and columns of a reference.
+    """Describe a model (columns, parameters, training) or a reference (rows, columns).
 
     Example: fewratio info sites.safetensors
     """
@@ -103,5 +103,5 @@ def describe_weight_of_sources(estimator: Any) -> list[str]:
     return [f"what was learned makes up {counted}; the rest is what the two samples show by themselves{fixed}"]
 
 
-_FILE = "A model that `fewratio train` wrote, or a reference."
+_FILE = "Model that `fewratio train` wrote, or a reference."
 VERB = Verb(info, (Field("model", _FILE, Path, is_positional=True, is_required=True), JSON))

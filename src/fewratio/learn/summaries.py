@@ -13,7 +13,7 @@ SUFFIX = ".summary"
 def make_map(
     request: frame.Request, example: Path, output: Path, range: list[str] | None, components: int, scale: str
 ) -> None:
-    """Fix columns, ranges, units and features from an example, so that `fewratio summarise` can run at each site.
+    """Fix columns, ranges, units and features, so that `fewratio summarise` can run at each site.
 
     Example: fewratio map example.csv --range age=0:120 -o sites.map
     """
@@ -40,7 +40,9 @@ def make_map(
 def summarise(
     request: frame.Request, table: Path, map: Path, output: Path, epsilon: float | None, delta: float
 ) -> None:
-    """Summarise a dataset where it is: its mean and covariances, no rows. `fewratio train` learns from summaries.
+    """Summarise a dataset by its mean and covariances, so that no row leaves its site.
+
+    `fewratio train` learns from summaries.
 
     Example: fewratio summarise clinic.csv --map sites.map -o clinic.summary
     """
@@ -125,11 +127,15 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
 MAP = Verb(
     make_map,
     (
-        declare_table("example", "Table with the same columns that need not be kept secret."),
+        declare_table("example", "Table with the same columns and nothing secret."),
         declare_file("File for the map, ending in .map."),
-        Field("range", "Lowest and highest value of a column, such as age=0:120. Several: again.", list[str]),
-        declare_count("components", "Number of random features; 0: the columns themselves.", 512, least=0),
-        Field("scale", "columns: in a common unit; none: in their own.", default="columns"),
+        Field(
+            "range",
+            "Lowest and highest value of a column, such as age=0:120. Repeat the option for other columns.",
+            list[str],
+        ),
+        declare_count("components", "Number of random features; 0 uses the columns themselves.", 512, least=0),
+        Field("scale", "columns: standard deviations; none: values as they are.", default="columns"),
         # Column options are given here, not for each table again.
         *(*COLUMNS[:-1], *MARKS, JSON, SEED),
     ),
@@ -138,10 +144,10 @@ MAP = Verb(
 SUMMARISE = Verb(
     summarise,
     (
-        declare_table("table", "All rows of one dataset; - for CSV on standard input."),
-        Field("map", "The map that `fewratio map` wrote.", Path, is_required=True),
+        declare_table("table", "All rows of one dataset; - reads CSV from standard input."),
+        Field("map", "Map that `fewratio map` wrote.", Path, is_required=True),
         declare_file("File for the summary, ending in .summary."),
-        Field("epsilon", "Add noise for differential privacy with this epsilon; none by default.", float),
+        Field("epsilon", "Add noise for differential privacy with this epsilon. [default: no noise]", float),
         Field("delta", "The delta of differential privacy.", float, default=1e-5),
         *(*MARKS, JSON),
     ),

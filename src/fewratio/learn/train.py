@@ -32,7 +32,7 @@ def train(
 ) -> None:
     """Learn a model from related datasets.
 
-    With networks, Ctrl-C stops early and keeps the best model so far.
+    Ctrl-C stops the training of networks early, and keeps the best model so far.
 
     Example: fewratio train sites/ -o sites.safetensors
     """
@@ -121,7 +121,7 @@ def _train(
 
 
 SCALES = ("auto", "ranks", "columns", "none")
-_SOURCES = "Folder of tables, one related dataset per file; or summaries (*.summary)."
+_SOURCES = "Folder with one table per related dataset, or summaries (*.summary)."
 VERB = Verb(
     train,
     (
@@ -129,28 +129,28 @@ VERB = Verb(
         declare_file("File for the model."),
         Field(
             "learner",
-            "fast: in closed form, in seconds; network: by gradient descent, in minutes; best: both, and the mean of "
-            "all; an hour or more without a GPU.",
+            "fast: closed form, takes seconds; network: gradient descent, takes minutes; best: the mean of both kinds, "
+            "takes an hour or more without a GPU.",
             default=DEFAULT_LEARNER,
         ),
-        Field("episodes", "What to learn: pairs, or inliers for outlier detection.", default="pairs"),
+        Field("episodes", "pairs: learn to compare datasets; inliers: learn to find outliers.", default="pairs"),
         Field("outlier", "Column that marks known outliers (0 and 1)."),
         Field(
             "scale",
-            "auto: ranks among all source rows and values as they are, for networks columns; ranks; columns: in units "
-            "of their deviations; none: as they are.",
+            "Units of columns. ranks: ranks among all source rows; columns: standard deviations; none: values as they "
+            "are; auto: ranks and values as they are (columns for networks).",
             default="auto",
         ),
         WINDOW,
         # For networks; None means the learner's default.
-        Field("features", "Kinds of networks: mlp (default), relational, or both (slow without a GPU; for best)."),
-        Field("networks", "Networks of each kind to average; 1, or 2 for best.", int, least=1),
-        Field("init", "Where networks start: random (default), or universal, of a fixed kind."),
-        Field("steps", "Training steps of networks, 5,000 by default.", int, python="max_steps", least=1),
-        Field("device", "Where networks train: cpu, cuda, or auto (default) for CUDA if available."),
         Field(
-            "checkpoint", "File that keeps the state of the training; if it exists, the training resumes from it.", Path
+            "features", "Kind of networks: mlp, relational, or both (slow without a GPU). [default: mlp; both for best]"
         ),
+        Field("networks", "Networks of each kind to average. [default: 1; 2 for best]", int, least=1),
+        Field("init", "Start networks from random weights, or from the universal network. [default: random]"),
+        Field("steps", "Training steps of networks. [default: 5000]", int, python="max_steps", least=1),
+        Field("device", "Where networks are trained: cpu, cuda or auto. [default: auto]"),
+        Field("checkpoint", "File for the state of the training. If it exists, the training resumes from it.", Path),
         *(*COLUMNS, *MARKS, JSON, SEED),
     ),
     "datasets = fewratio.Collection.from_folder({sources}{columns}{marks})\n"

@@ -25,7 +25,7 @@ def compare_all(
     permutations: int,
     jobs: int,
 ) -> None:
-    """Compare all datasets of a folder with each other, or all groups of a table: which are similar, which stand out.
+    """Compare all datasets of a folder, or all groups of a table, and see which are similar and which stand out.
 
     Example: fewratio compare-all sites/ --report sites.html
     """
@@ -115,17 +115,17 @@ def _columns(result: "AllPairsResult") -> dict[str, list[Any]]:
     return {"dataset": names[i].tolist(), "other": names[j].tolist(), **values}
 
 
-_NEW = "A new table to judge: which datasets are nearest, and is it unlike all?"
+_NEW = "A new table: is it unlike all datasets, and which are nearest?"
 VERB = Verb(
     compare_all,
     (
         FOLDER,
-        Field("by", "Column that divides one table, given instead of a folder, into datasets.", python=""),
+        Field("by", "Compare the groups of one table instead of a folder; names the grouping column.", python=""),
         Field("new", _NEW, Path, reads="table", value="{{{name!r}: {variable}}}"),
-        declare_count("permutations", "Permutations per pair for p-values; 0 for none.", 0, least=0).on_page(
+        declare_count("permutations", "Permutations per pair for p-values; 0 skips the tests.", 0, least=0).on_page(
             "Permutations for the p-value", "none", (0, 100_000)
         ),
-        declare_count("jobs", "Number of workers; -1 for one per core.", 1, least=None),
+        declare_count("jobs", "Worker processes; -1 for one per core.", 1, least=None),
         *SHARED,
     ),
     "datasets = fewratio.Collection.from_folder({folder}{columns}{marks})\n"

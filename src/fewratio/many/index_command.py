@@ -22,7 +22,7 @@ from fewratio.errors import ParameterError
 
 
 def index(request: frame.Request, folder: Path, output: Path) -> None:
-    """Make an index of the datasets of a folder, to search with `fewratio search`.
+    """Index the datasets of a folder, to search them with `fewratio search`.
 
     Example: fewratio index sites/ -o sites.index
     """
@@ -38,7 +38,7 @@ def index(request: frame.Request, folder: Path, output: Path) -> None:
 
 
 def search(request: frame.Request, index: Path, table: Path, k: int, permutations: int, compared: int | None) -> None:
-    """Name the datasets of an index that differ least from a table.
+    """Find the datasets of an index that differ least from a table.
 
     Example: fewratio search sites.index new.csv
     """
@@ -65,11 +65,11 @@ INDEX = Verb(index, (FOLDER, declare_file("File for the index."), MODEL, SCALE, 
 SEARCH = Verb(
     search,
     (
-        Field("index", "An index that `fewratio index` wrote.", Path, is_positional=True, is_required=True),
-        declare_table("table", "Table to compare with its datasets; - for CSV on standard input."),
-        Field("k", "How many datasets to name.", int, 10, least=1),
-        declare_count("permutations", "Permutations for the p-value of each; 0 for none.", 0, least=0),
-        declare_count("compared", "Datasets to compare with the table: the more, the fewer are missed."),
+        Field("index", "Index that `fewratio index` wrote.", Path, is_positional=True, is_required=True),
+        declare_table("table", "Table to look for; - reads CSV from standard input."),
+        Field("k", "How many datasets to list.", int, 10, least=1),
+        declare_count("permutations", "Permutations for each p-value; 0 skips the tests.", 0, least=0),
+        declare_count("compared", "Datasets to compare exactly. More take longer and miss fewer."),
         *(*MARKS, JSON, OUTPUT),
     ),
 )

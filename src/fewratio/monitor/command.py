@@ -24,10 +24,10 @@ def monitor(
     rebase: bool,
     fail_if: str | None,
 ) -> None:
-    """Watch batches of rows, and raise an alarm once they are no longer like a reference.
+    """Check new rows batch by batch, and raise an alarm once they are no longer like a reference.
 
-    With --state the next call resumes where the last one ended: give the same options, and the new files or all of
-    them. A file of the same name and content is counted once.
+    With --state, the next call resumes where the last one ended. Give it the same options, and all files or only the
+    new ones. A file of the same name and content is counted once.
 
     Example: fewratio monitor reference.csv monday.csv tuesday.csv --state line3.fewratio --fail-if alarm
     """
@@ -136,21 +136,23 @@ def _lock_file(path: Path) -> int:
         return lock
 
 
-_BATCHES = "Tables of new rows, in their order; - for CSV on standard input."
+_BATCHES = "Tables of new rows, in order; - reads CSV from standard input."
 VERB = Verb(
     monitor,
     (
-        declare_table("reference", "Table of rows that are as they should be."),
+        declare_table("reference", "Rows that are as they should be."),
         Field("batches", _BATCHES, list[Path], reads="table", is_positional=True, is_required=True),
-        Field("state", "File that remembers all rows so far; made by the first call.", Path, python="", reads="state"),
-        Field("level", "The chance of a false alarm, ever.", float, 0.01).on_page(
+        Field(
+            "state", "File that remembers the rows so far. The first call creates it.", Path, python="", reads="state"
+        ),
+        Field("level", "Chance of ever raising a false alarm.", float, 0.01).on_page(
             "Chance of a false alarm, ever", "0.01", (1e-9, 0.5)
         ),
-        Field("groups", "The column of what rows share that depend on each other; whole groups are watched.").on_page(
-            "Column of what dependent rows share", "none", (None, 500), is_column=True
-        ),
-        Field("rebase", "Begin again with this reference, after an alarm for instance.", bool, False, python=""),
-        Field("fail-if", f"Exit with {frame.FAILED} if this condition holds: alarm.", python=""),
+        Field(
+            "groups", "Column that dependent rows share, such as machine or day. Means of whole groups are watched."
+        ).on_page("Column of what dependent rows share", "none", (None, 500), is_column=True),
+        Field("rebase", "Start again with this reference, for instance after an alarm.", bool, False, python=""),
+        Field("fail-if", f"Exit with code {frame.FAILED} if this is true: alarm.", python=""),
         *(field for field in SHARED if field not in (SCALE, COMMON)),
     ),
     "monitor = fewratio.DriftMonitor({reference}{settings}{columns})\n"

@@ -22,10 +22,10 @@ def outliers(
     fail_if: str | None,
     common: bool,
 ) -> None:
-    """Find the outliers of a table, given rows that are known to be normal.
+    """Find the outliers in a table, given rows that you know are normal.
 
-    Rows to judge of a large CSV, TSV or Parquet file stay there, and are read and written as they come, unless
-    --normal-if or --model needs them all.
+    Large CSV, TSV and Parquet files are read and written piece by piece, unless --normal-if or --model needs all
+    rows at once.
 
     Example: fewratio outliers good.csv today.csv --report outliers.html
     """
@@ -128,20 +128,20 @@ def _read_condition(text: str) -> tuple[str, str, str]:
 VERB = Verb(
     outliers,
     (
-        declare_table("normal", "Table of rows known to be normal; with --normal-if the only table."),
-        declare_table("unlabelled", "Table of the rows to judge; - for CSV on standard input.", is_required=False),
-        Field("normal-if", "Which rows of a single table are normal, such as 'status == ok'."),
+        declare_table("normal", "Rows that are normal; with --normal-if, the only table."),
+        declare_table("unlabelled", "Rows to score; - reads CSV from standard input.", is_required=False),
+        Field("normal-if", "If you have one table: which of its rows are normal, such as 'status == ok'."),
         Field(
             "contamination",
-            "Share of rows to flag, at most 0.5. [default: those that score as low as 4 % of normal rows do; with 999 "
-            "normal rows, or ten for each row to judge, by false discovery rate]",
+            "Share of rows to flag, at most 0.5. [default: rows that score as low as the lowest 4 % of normal rows; "
+            "with 999 normal rows, or ten per row to score, by false discovery rate]",
             float,
         ).on_page(
             "Share of rows to flag (empty: chosen so that few normal rows are flagged)", "automatic", (0.001, 0.5)
         ),
         Field(
             "fail-if",
-            f"Exit with {frame.FAILED} if this condition holds: 'outliers > 5%', or 'outliers > 10'.",
+            f"Exit with code {frame.FAILED} if this is true: 'outliers > 5%', or 'outliers > 10'.",
             python="",
         ),
         # `fit` sees only the normal rows, so the shared columns are selected before it.

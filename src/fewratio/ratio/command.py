@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.005
 def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None:
     """Estimate the density ratio of two samples at given rows.
 
-    Rows of a CSV, TSV or Parquet file are read and written as they come, however many there are.
+    Rows of CSV, TSV and Parquet files are read and written piece by piece, so there can be any number.
 
     Example: fewratio ratio new.csv old.csv rows.csv --output ratios.csv
     """
@@ -124,9 +124,9 @@ def describe_units(estimator: Any) -> list[str]:
 VERB = Verb(
     ratio,
     (
-        declare_table("nu", "Table of the numerator's sample; - for CSV on standard input."),
-        declare_table("de", "Table of the denominator's sample."),
-        declare_table("rows", "Table of rows to evaluate the ratio at. [default: those of NU]", is_required=False),
+        declare_table("nu", "Sample of the numerator; - reads CSV from standard input."),
+        declare_table("de", "Sample of the denominator."),
+        declare_table("rows", "Rows at which to evaluate the ratio. [default: those of NU]", is_required=False),
         *SHARED[:-1],
     ),
 )

@@ -7,9 +7,9 @@ from fewratio.cli.verb import COLUMNS, MARKS, MODEL, RESULTS, SEED, Field, Page,
 
 
 def weights(request: frame.Request, train: Path, target: Path, label: str | None, clip: float | None) -> None:
-    """Weigh training rows so that they resemble the target.
+    """Weight training rows so that they resemble the target.
 
-    Rows of large CSV, TSV and Parquet files stay there, and are read and written as they come.
+    Large CSV, TSV and Parquet files are read and written piece by piece.
 
     Example: fewratio weights train.csv target.csv --output weights.csv
     """
@@ -44,10 +44,12 @@ def weights(request: frame.Request, train: Path, target: Path, label: str | None
 VERB = Verb(
     weights,
     (
-        declare_table("train", "Table of the rows to weigh; - for CSV on standard input."),
-        declare_table("target", "Table of rows like those that the model will be used on."),
+        declare_table("train", "Rows to weight; - reads CSV from standard input."),
+        declare_table("target", "Rows like those that your model will be used on."),
         Field(
-            "label", "Column of TRAIN that a model is to predict: says whether weights lower its error.", python="y"
+            "label",
+            "Column of TRAIN that your model predicts. The answer says whether weights lower its error.",
+            python="y",
         ).on_page("Column to predict", "none", is_column=True),
         Field("clip", "Largest ratio allowed.", float).on_page("Largest ratio", "none", (1e-6, None)),
         *(MODEL, *COLUMNS, *MARKS, *RESULTS, SEED),
