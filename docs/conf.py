@@ -1,5 +1,6 @@
 """Settings of the documentation: ``make docs`` builds it, with warnings as errors and without a network."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -110,6 +111,15 @@ def link_pictures(app, doctree):
             picture.setdefault("width", "100%")
 
 
+def keep_percent(app, doctree):
+    """Keep a number and its per cent sign on one line."""
+    for text in list(doctree.findall(nodes.Text)):
+        kept = re.sub(r"(?<=\d) (?=%)", "\u00a0", text)
+        if kept != text and not isinstance(text.parent, nodes.literal | nodes.literal_block):
+            text.parent.replace(text, nodes.Text(kept))
+
+
 def setup(app):
     """Connect what changes pages."""
     app.connect("doctree-read", link_pictures)
+    app.connect("doctree-read", keep_percent)

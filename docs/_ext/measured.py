@@ -53,7 +53,7 @@ def figure(text):
     """Write what a role says: the name of a benchmark, what its record must have, and the format."""
     name, *wanted, form = text.split("; ")
     pairs = (each.split("=", 1) for each in wanted)
-    return form.format(**only(name, **{key: value(given) for key, given in pairs}))
+    return re.sub(r"(?<=\d)%", " %", form.format(**only(name, **{key: value(given) for key, given in pairs})))
 
 
 class ExperimentTable(SphinxDirective):

@@ -37,9 +37,9 @@ def test_a_button_that_cannot_be_pressed_says_why(page_of, tmp_path):
 
     with page_of("outliers") as (_, panel):
         button, reason = panel.locator("button.strong"), panel.locator("button.strong + span")
-        assert reason.inner_text() == "Choose “Normal rows” and “Rows to judge”."
+        assert reason.inner_text() == "Choose “Normal rows” and “Rows to check”."
         give(panel, tmp_path, numbers())
-        panel.get_by_text("Choose “Rows to judge” too.").wait_for()
+        panel.get_by_text("Choose “Rows to check” too.").wait_for()
         assert button.is_disabled()
         give(panel, tmp_path, numbers(), numbers())
         panel.get_by_role("heading", name="Columns").wait_for()

@@ -66,6 +66,13 @@ def test_more_rows_find_smaller_shifts_and_units_do_not_matter():
     assert compare_datasets(1e3 * A[::-1], 1e3 * B).detectable_shift == pytest.approx(many.detectable_shift, rel=1e-6)
 
 
+def test_a_shift_beyond_all_rows_is_not_given_as_a_number():
+    rng = np.random.default_rng(0)
+    result = compare_datasets(rng.normal(size=(4, 3)), rng.normal(size=(4, 3)))
+    assert result.detectable_shift > 4
+    assert "only an extreme difference would have been found" in result.verdict
+
+
 def test_pairs_find_a_shift_that_is_small_beside_the_differences_between_them():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40, 1))

@@ -402,8 +402,8 @@ VERB = Verb(
         "How do two tables differ?",
         "Which columns and rows differ, by how much, and whether that may be chance.",
         {
-            "a": ("First table", "For instance, before", "example-grower_1"),
-            "b": ("Second table", "For instance, after", "example-grower_2"),
+            "a": ("First table", "For example, last month", "example-grower_1"),
+            "b": ("Second table", "For example, this month", "example-grower_2"),
         },
         "wines of two growers",
         instead={"b": "by"},

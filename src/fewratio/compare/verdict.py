@@ -24,6 +24,8 @@ _WORDS = {
 }
 # The square of the deviations by which two means must differ to be found different in four of five cases at the level.
 _FOUND = 7.85
+# A shift that leaves two normal columns with next to nothing in common, in standard deviations.
+_EXTREME = 4
 # In standard errors: the 97.5 % quantile of a normal distribution.
 _LIMIT = 1.96
 
@@ -164,6 +166,8 @@ def _write_power(result: Any) -> str:
         return " There are too few rows for the test to find one."
     if result.detectable_shift is None:
         return ""
+    if result.detectable_shift > _EXTREME:
+        return " With so few rows, only an extreme difference would have been found."
     shift = np.format_float_positional(result.detectable_shift, 2, fractional=False, trim="-")
     return f" A shift of one column by {shift} standard deviations would have been found in four of five cases."
 

@@ -168,7 +168,7 @@ VERB = Verb(
                 "Judge",
                 "Judge a new dataset",
                 "Is it unlike all that were learned from, and which of them are nearest? A few rows are enough.",
-                {"new": ("New dataset", "For instance, a new sensor", "example-sensor_41")},
+                {"new": ("New dataset", "For example, a new sensor", "example-sensor_41")},
                 "a new sensor, eight rows",
                 key="judge",
                 verb="compare-all",
@@ -179,10 +179,10 @@ VERB = Verb(
                 "Compare two new tables with the model",
                 "Two tables of the same kind as those it was learned from; a few rows are enough.",
                 {
-                    "a": ("New table", "For instance, a new sensor", "example-sensor_41"),
+                    "a": ("New table", "For example, a new sensor", "example-sensor_41"),
                     "b": (
                         "Another table",
-                        "For instance, another one, or one of those learned from",
+                        "For example, another new sensor, or one of those learned from",
                         "example-sensor_42",
                     ),
                 },

@@ -160,7 +160,7 @@ VERB = Verb(
         "Rows that are unlike rows known to be normal, and in which columns.",
         {
             "normal": ("Normal rows", "Rows that are known to be as they should be", "example-grower_1"),
-            "unlabelled": ("Rows to judge", "For instance, the delivery of today", "example-delivery"),
+            "unlabelled": ("Rows to check", "For example, today's delivery", "example-delivery"),
         },
         "a delivery of wine",
     ),

@@ -60,7 +60,7 @@ VERB = Verb(
         "Which weights make rows resemble others?",
         "Weights of training rows, so that a model learned from them fits the rows it will be used on.",
         {
-            "train": ("Rows to weigh", "For instance, training rows", "example-survey"),
+            "train": ("Rows to weight", "For example, training rows", "example-survey"),
             "target": ("Rows to resemble", "Rows the model will be used on", "example-people"),
         },
         "a survey that reached the young",
