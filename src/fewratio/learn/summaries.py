@@ -130,7 +130,7 @@ MAP = Verb(
         Field("range", "Lowest and highest value of a column, such as age=0:120. Several: again.", list[str]),
         declare_count("components", "Number of random features; 0: the columns themselves.", 512, least=0),
         Field("scale", "columns: in a common unit; none: in their own.", default="columns"),
-        # Column options are given here, not for each table again.
+        # Column options are passed here, not for each table.
         *(*COLUMNS[:-1], *MARKS, JSON, SEED),
     ),
     name="map",
