@@ -60,15 +60,15 @@ class NewCategories:
         return found
 
     def rank(self, places: NDArray[np.intp], ties: Floats) -> Floats:
-        """Rank rows, one after the other, among all up to each: the larger, the fewer of these have its category.
+        """Rank each row among all rows up to it; the rarer its category, the higher the rank.
 
         Parameters
         ----------
         places, ties : ndarray of shape (n_rows, n_columns)
-            Places from `read`, and random numbers between 0 and 1.
+            Bins from `read`, and random numbers between 0 and 1.
         """
         ranks, columns = np.full(places.shape, np.nan), np.arange(len(self))
-        # Only the places in use: mostly there are few categories.
+        # Use only occupied bins, since there are usually few categories.
         used = np.union1d(np.flatnonzero(self.n_seen.any(0)), places[places >= 0])
         n_seen = self.n_seen[:, used]
         for row, (has, own) in enumerate(zip(places >= 0, used.searchsorted(places), strict=True)):

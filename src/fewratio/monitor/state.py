@@ -83,7 +83,7 @@ class MonitorState(Reported):
     rows : list of UnusualRow
         The rows of the last batch that are farthest from the reference.
     n_rows : int
-        How many rows were seen.
+        Number of rows so far.
     batches : list of Batch
         The last batches.
     history : ndarray of shape (n, 2)

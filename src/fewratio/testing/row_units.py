@@ -58,7 +58,7 @@ def _split_rows(order: Numbers, labels: NDArray[Any]) -> list[Numbers]:
 
 
 def number_samples(labels: NDArray[Any]) -> Numbers:
-    """Number the samples by size, the smallest first, and samples of equal size by their first rows."""
+    """Assign numbers to samples by size, the smallest first; those of equal size are ordered by their first rows."""
     _, first, place, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     return np.argsort(np.lexsort((first, counts)))[place]
 
