@@ -70,15 +70,15 @@ class Extreme(NamedTuple):
     end : {"best", "worst"}
         Which.
     method : str
-        The method that is at this end here.
+        The method at this end of our numbers.
     as_in_paper : bool
-        Whether it is at this end of the paper's numbers too.
+        Whether it is also at this end of the numbers in the paper.
     other : str
-        The next method here, or, where the paper has another at this end, that one.
+        The method at this end in the paper, or if it is the same, the next method in our numbers.
     other_mean : float
-        Its mean here.
+        The mean of the other method in our numbers.
     p_value : float or None
-        Of the paired t-test between the two; None where it cannot be made.
+        P-value of the paired t-test between the two methods; None if there is no test.
     """
 
     end: str
@@ -128,7 +128,7 @@ class PanelResult:
         """
         column = self.columns[-1] if self.columns else ""
         rows = [row for row in self.rows if column in row.published and row.values.get(column)]
-        # Of two methods, their numbers say which is better.
+        # With only two methods, their numbers show which is better.
         if len(rows) < 3 or {row.method for row in rows} != set(papers):
             return []
         here = self._rank(rows, column)

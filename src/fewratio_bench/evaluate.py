@@ -19,13 +19,13 @@ from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio.estimators.networks.training.episodes import EvaluationEpisodes, SupportSize
 from fewratio.estimators.networks.training.pools import RowTable, pair_pools
 
-# Of a divergence; what is beyond them in float32 is rounding.
+# Digits of a divergence; further ones are rounding errors in float32.
 _DIGITS = 5
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a method says about the tasks of an evaluation.
+    """The results of a method for the tasks of an evaluation.
 
     Attributes
     ----------

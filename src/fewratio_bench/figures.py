@@ -34,7 +34,7 @@ _TRAINED_ON_TARGETS: tuple[Method, ...] = (
 )
 
 _COLOURS = (FIRST, OUTLIER, BLUE, SECOND, MUTED, "#b58900", PINK, "#56b4e9")
-# Of a name beside a curve, as a share of the panel's height.
+# Height of a name beside a curve, as a share of the height of the panel.
 _NAME_HEIGHT = 0.043
 
 

@@ -63,7 +63,7 @@ class JobInfo(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457); `detail` says what was found, what is needed, and what to do."""
+    """An error (RFC 9457); `detail` says what was found, what is needed, and what to do."""
 
     type: str
     title: str

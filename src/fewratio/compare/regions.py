@@ -32,7 +32,7 @@ _SETTLED = 2
 _LIKELY = 5.99
 # Fewest rows of a region.
 _LEAST_ROWS = 5
-# Of regions of similar strength, such as a region and its complement, the smaller one is named: a region of all rows
+# If regions have similar strength, such as a region and its complement, the smaller one is named: a region of all rows
 # would lose this share of its strength. Chosen on planted regions (benchmarks/regions.py planted, seeds 5 to 7).
 _SMALLER = 0.5
 _CONFIDENCE = 0.95

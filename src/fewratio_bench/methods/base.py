@@ -109,15 +109,15 @@ class Verdict(NamedTuple):
     trial : Trial
         Which split and size.
     role : {"validation", "target"}
-        Which of its evaluations.
+        The evaluation of the trial.
     parameters : dict
-        The setting, as `Method.settings` gives it.
+        The setting, one of `Method.settings`.
     judgement : Judgement
-        What the method says.
+        The result of the method.
     seconds : float
-        Time of learning (members of an ensemble share it equally) and of judging.
+        Time for learning (shared equally by the members of an ensemble) and for evaluation.
     seed : int
-        Of the method's own randomness; 0 if it has none.
+        Seed of the method; 0 if it is not random.
     """
 
     trial: Trial

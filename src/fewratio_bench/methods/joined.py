@@ -15,7 +15,7 @@ from fewratio.core.objectives import shares_of_expectations
 from fewratio_bench.methods.base import Bench, Parameters, RatioMethod, Ratios
 from fewratio_bench.problems import Problem, Trial
 
-# Of the mean square of ratios: members that are all the same have weights, too.
+# As a share of the mean square of ratios, so that equal members have unique weights too.
 _RIDGE = 1e-6
 
 

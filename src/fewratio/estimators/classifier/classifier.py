@@ -37,7 +37,7 @@ class ClassifierRatio(RatioEstimator):
     Parameters
     ----------
     classifier : scikit-learn classifier, optional
-        Any classifier with `predict_proba` or `decision_function`; it is cloned, and seeded if its random state is None.
+        A classifier with `predict_proba` or `decision_function`. It is cloned, and seeded if its random state is None.
         By default a logistic regression on columns in robust units and Gaussian kernels, with a penalty chosen by
         cross-validation, fitted to at most 5,000 random rows per sample.
     alpha : float, default=0.5

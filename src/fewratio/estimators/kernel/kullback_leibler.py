@@ -110,8 +110,8 @@ class KLIEP(RatioEstimator):
         n_folds = min(self.n_folds, n_nu, n_de)
         if n_folds < 2:
             return float(widths.max())
-        # Hold out rows of both samples. Sugiyama et al. (2008) hold out only the numerator, which rewards narrow kernels
-        # between the rows of a small denominator, where the ratio is in the thousands.
+        # Hold out rows of both samples. Sugiyama et al. (2008) hold out only the numerator, which favours narrow
+        # kernels between the rows of a small denominator, where the ratio is in the thousands.
         fold = np.concatenate([deal(n, n_folds, rng) for n in (n_nu, n_de)])
         loss = UnnormalisedKL(float(self.alpha))
         losses = np.zeros(len(widths))

@@ -451,7 +451,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         return found | {"classifier": _Part(ClassifierRatio(alpha=self.alpha, random_state=self.random_state))}
 
     def _choose_shares(self, X_nu: Floats, X_de: Floats, size: float, others: dict[str, _Part]) -> Floats:
-        """Choose the shares with the smallest error on held-out datasets, other collections and parts of both samples."""
+        """Choose the shares with the smallest error on held-out datasets, other collections and parts of samples."""
         models = [each.model_ for each in self.learned_] if self.has_sources else []
         names = [*LEARNED[: len(models)], *others]
         if self.has_sources and set(names) <= set(self._names):

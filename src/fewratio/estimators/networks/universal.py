@@ -190,7 +190,7 @@ class UniversalRatioEstimator(NetworkEstimator):
         """
         column, divergence = _level(level), self.divergence()
         low, high = self._intervals().of_divergence(self.ratio_)[column].tolist()
-        # The network's is in float32.
+        # The network computes in float32.
         return min(low, max(divergence, 0.0)), max(high, divergence)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:

@@ -30,14 +30,14 @@ _SMALL = 1e-6
 
 
 class Space(nn.Module):
-    """Where distances are measured: the columns as they are, a learned map of them, or both side by side.
+    """The space in which distances are measured: the unchanged columns, a learned map of them, or both.
 
     Parameters
     ----------
     n_features : int
         Number of columns of an instance.
     raw : bool
-        Whether the columns as they are take part.
+        Whether to use the unchanged columns.
     n_learned : int
         Number of coordinates of the learned space; 0 for none.
     width : int
@@ -113,7 +113,7 @@ class Relations:
     support : Pair
         The support.
     scale : DistanceScale
-        Of the support.
+        The distance scale of the support.
     index : int Tensor of shape (n,) or None
         Which of the support's rows each instance is, -1 for none: an instance must not see itself.
     """
