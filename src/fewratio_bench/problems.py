@@ -1,4 +1,4 @@
-"""Problems: where the datasets come from, how they are dealt out, and what a method is judged on."""
+"""Problems: their datasets, splits and evaluations."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ ROLES = ("validation", "target")
 
 @dataclass(frozen=True)
 class Problem(ABC):
-    """Datasets of one source and what is asked about them.
+    """Datasets of one source, and the task to solve with them.
 
     Attributes
     ----------

@@ -63,7 +63,7 @@ class JobInfo(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457); `detail` says what was found, what is needed, and what to do."""
+    """What went wrong (RFC 9457); `detail` says what was found, what is needed, and what to do."""
 
     type: str
     title: str

@@ -160,7 +160,7 @@ class ColumnValues(NamedTuple):
     def _read_texts(self, kind: str) -> NDArray[Any]:
         read = list(map(READERS[kind], self.texts))
         if kind == NUMBER and None not in (truths := list(map(_read_boolean, self.texts))):
-            # As of typed booleans.
+            # Read them like typed booleans.
             read = truths
         if None in read:
             wrong = [code for code, number in enumerate(read) if number is None]

@@ -43,7 +43,7 @@ class Space(nn.Module):
     width : int
         Hidden width of the map.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class RelationalEncoder(nn.Module):
     absolute : bool
         Whether the unit of length counts; if not, nothing changes when all instances are scaled.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class RelationalFeatures(nn.Module):
     n_context : int
         Length of what is told of each support instance beside its distance.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     # A support instance must not see itself.
