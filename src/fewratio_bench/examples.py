@@ -73,8 +73,8 @@ def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[
     Returns
     -------
     dict
-        Plain values for JSON: the arguments of `DrawnPair`; for each method, the setting and its squared error, averaged
-        over all target pairs of the split; the seconds, the code and the machine.
+        Plain values for JSON: the arguments of `DrawnPair`; for each method, the setting and its squared error,
+        averaged over all target pairs of the split; the seconds, the code and the machine.
     """
     started = time.perf_counter()
     place, size = torch.device("cpu"), max(problem.sizes)
