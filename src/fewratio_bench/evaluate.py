@@ -134,7 +134,7 @@ class OutlierEvaluation:
     normals that are not in the support (where there are none, the support).
 
     Metrics: ``auc`` of normals against outliers among the unlabelled, in per cent, mean over the datasets; where there
-    are known normals besides the support, ``squared_error`` (Eq. 8) of a ratio, and of a mere score ``normal_score``,
+    are known normals outside the support, ``squared_error`` (Eq. 8) of a ratio, and for other scores ``normal_score``,
     its mean over them.
 
     Parameters

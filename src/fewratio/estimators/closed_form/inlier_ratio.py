@@ -115,7 +115,7 @@ class RowAndDatasetFeatures:
 
 
 class InlierMoments(NamedTuple):
-    """What Eq. 5 needs from the sources: means over the rows of a dataset, summed or averaged over datasets.
+    """The moments in Eq. 5: means over the rows of a dataset, summed or averaged over datasets.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class InlierMoments(NamedTuple):
 
 
 class InlierModel(NamedTuple):
-    """What was learned from sources.
+    """The model learned from sources.
 
     Attributes
     ----------
