@@ -103,7 +103,7 @@ class FileNumbers:
     raw : RawTable
         The table.
     encoding : Encoding
-        What becomes of its columns.
+        The encoding of its columns.
     """
 
     ndim = 2

@@ -47,7 +47,7 @@ def measure_certainty(falls: Sequence[float] | Floats, losses: Sequence[float] |
     falls : sequence of float
         1 / sqrt(n) of the samples; a mean if their sizes differ.
     losses : sequence of float
-        Their errors J.
+        Errors J of these samples.
     alpha : float
         Relative parameter.
     """

@@ -165,7 +165,7 @@ class Checkpoint:
     matrices : dict of ndarray of shape (n, n)
         "divergences" (one row per numerator; 0 on the diagonal) and, with a test, "p_values" (1 on the diagonal).
     n_done : int
-        How many blocks are done.
+        Number of finished blocks.
     """
 
     def __init__(self, n_datasets: int, with_p_values: bool, path: str | os.PathLike[str] | None) -> None:

@@ -140,7 +140,7 @@ class SampleScaled(nn.Module):
     Parameters
     ----------
     model : RatioModel
-        What is adapted; it is shared, not copied.
+        The model to adapt; it is shared, not copied.
     alpha : float
         Relative parameter.
     scale : {"columns", "none"}
