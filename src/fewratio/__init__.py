@@ -1,7 +1,7 @@
 """See how two datasets differ, row by row, from a handful of rows.
 
-The names that most people need are here, all others in the packages; ``__init__.pyi`` lists those of each. A name is
-imported when first used, so that ``import fewratio`` costs nothing.
+The most common names are here, all others in the subpackages; ``__init__.pyi`` lists them. Names are imported on first
+use, so ``import fewratio`` is fast.
 """
 
 from fewratio.lazy import attach

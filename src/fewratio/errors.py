@@ -1,11 +1,11 @@
-"""Everything that fewratio raises on purpose.
+"""Errors and warnings of fewratio.
 
 ::
 
     FewRatioError
     |-- InputError (ValueError)            a sample or table that cannot be used
     |   |-- MissingColumnError             ... because a named column is not in it
-    |   `-- CollectionError                ... together with others, which have other columns, say
+    |   `-- CollectionError                ... together with others, for example because their columns differ
     |-- ParameterError (ValueError)        a parameter outside its range
     |-- DataFileError (ValueError)         a data file that cannot be read
     |-- DataNotFoundError (FileNotFoundError)
@@ -15,9 +15,8 @@
     |-- TrainingError (RuntimeError)       training could not produce a usable model
     `-- NotFittedError                     lives in ``fewratio.estimators.base``: it is also scikit-learn's
 
-Each message has three parts: what was found, what is needed, what to do. A message names parameters by
-`name_parameter`, so that each surface can print its own word: Python the argument, the shell the option, the page the
-label.
+Each message has three parts: what was found, what is needed, and what to do. A message names parameters with
+`name_parameter`, so that Python can print the argument, the shell the option, and the page the label.
 """
 
 import os
@@ -41,7 +40,7 @@ def name_parameter(name: str, value: str | None = None, python: str | None = Non
     value : str, optional
         The value to pass; "" for any that fits.
     python : str, optional
-        What Python prints. By default, the name; with a value, ``name=value``.
+        The text to print in Python; by default the name, or ``name=value`` with a value.
 
     Examples
     --------
@@ -56,7 +55,7 @@ def name_parameter(name: str, value: str | None = None, python: str | None = Non
 
 
 class _Message:
-    """A message that can name parameters as each surface does."""
+    """A message whose parameters can be renamed for the shell or the page."""
 
     args: tuple[object, ...]
 
@@ -79,11 +78,11 @@ class FewRatioWarning(_Message, UserWarning):
 
 
 class LeftOutWarning(FewRatioWarning):
-    """Columns that are left out unasked, since they cannot be measurements. Commands name them in answers."""
+    """Columns that are left out automatically, since they cannot be measurements. Commands name them in answers."""
 
 
 def warn(message: str, category: type[Warning] = FewRatioWarning) -> None:
-    """Warn at the line that called the library, however deep within it the reason was found."""
+    """Warn at the line of user code that called the library."""
     frame: FrameType | None = sys._getframe()
     caller = frame
     while frame is not None:
@@ -97,12 +96,12 @@ def warn(message: str, category: type[Warning] = FewRatioWarning) -> None:
 
 
 class FewRatioError(_Message, Exception):
-    """Base of every error that fewratio raises on purpose.
+    """Base class of all errors of fewratio.
 
     Attributes
     ----------
     parameter : str or None
-        Python's name of the parameter that the message is about, if it is about one.
+        Python name of the parameter that the message is about, if any.
 
     Examples
     --------
@@ -225,7 +224,7 @@ class ModelVersionError(ModelFileError):
 
 
 class MissingPackageError(FewRatioError, ImportError):
-    """Something needs an optional package that is not installed.
+    """An optional package is needed but not installed.
 
     Examples
     --------

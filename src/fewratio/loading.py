@@ -1,4 +1,4 @@
-"""Read what was saved, whatever wrote it."""
+"""Load saved files of any kind."""
 
 import os
 from typing import Any
@@ -12,19 +12,19 @@ _CLASSES = {"summary": "Summary", "map": "SourceMap", "index": "DatasetIndex"}
 
 
 def load_model(path: str | os.PathLike[str], kind: str | None = None) -> Any:
-    """Read a file that any `save` or ``fewratio train`` wrote. Nothing in the file is executed.
+    """Load a file written by any `save` or by ``fewratio train``. Nothing in the file is executed.
 
     Parameters
     ----------
     path : path
         The file.
     kind : {"model", "summary", "map", "index"}, optional
-        What it must hold; any of these by default.
+        Required kind of the file; by default any of these.
 
     Returns
     -------
     estimator, Summary, SourceMap or DatasetIndex
-        What it holds.
+        The loaded object.
 
     Examples
     --------

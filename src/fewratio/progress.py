@@ -52,11 +52,11 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
     total : int
         Number of steps.
     description : str
-        What is going on.
+        Name of the work in progress.
     show : bool, optional
         By default, show if standard error is a terminal or a notebook, after two seconds.
     unit : str
-        What is counted.
+        The unit of the counted steps.
     """
     if _listener is not None:
         listener = _listener

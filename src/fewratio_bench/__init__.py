@@ -1,7 +1,7 @@
 """The reproduction of the paper: experiments, their records, and tables made from the records.
 
-Importing it makes the paper's data known to `fewratio.data.load_collection`. What is needed to add a method, data or an
-experiment of one's own is here (``__init__.pyi`` lists it, ``examples/`` use it); it is imported when first used.
+Importing it registers the paper's data for `fewratio.data.load_collection`. The names you need to add a method, data or
+an experiment are here (``__init__.pyi`` lists them, ``examples/`` use them); they are imported on first use.
 """
 
 from fewratio.lazy import attach

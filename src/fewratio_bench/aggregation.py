@@ -1,4 +1,4 @@
-"""From records to the values of a table's rows: which setting is selected, means over splits, which rows are best."""
+"""Compute tables from records: select settings, average over splits, and find the best rows."""
 
 import csv
 import json
@@ -48,12 +48,12 @@ class Row:
     Attributes
     ----------
     method, selection : str
-        Which: the name that the table gives the method.
+        Name of the method in the table, and rule of selection.
     values : dict
-        By column (a number of support instances, or the average), the values of all splits.
+        The values of all splits by column (a number of support instances, or the average).
     published : dict
-        By column, the paper's number, where there is one to compare with; only with the rule by which the paper selects
-        this method's setting.
+        The comparable numbers of the paper by column; only for the rule by which the paper selects the setting of this
+        method.
     """
 
     method: str
@@ -68,17 +68,17 @@ class Extreme(NamedTuple):
     Attributes
     ----------
     end : {"best", "worst"}
-        Which.
+        Which end of the ranking.
     method : str
-        The method that is at this end here.
+        The method at this end of our numbers.
     as_in_paper : bool
-        Whether it is at this end of the paper's numbers too.
+        Whether it is also at this end of the numbers in the paper.
     other : str
-        The next method here, or, where the paper has another at this end, that one.
+        The method at this end in the paper, or if it is the same, the next method in our numbers.
     other_mean : float
-        Its mean here.
+        The mean of the other method in our numbers.
     p_value : float or None
-        Of the paired t-test between the two; None where it cannot be made.
+        P-value of the paired t-test between the two methods; None if there is no test.
     """
 
     end: str
@@ -99,20 +99,20 @@ class PanelResult:
 
     @property
     def metric(self) -> Metric:
-        """What is shown."""
+        """The metric of the panel."""
         return METRICS[self.panel.metric]
 
     def is_best(self, row: Row, column: str) -> bool:
         """Return whether no row is significantly better in a column, over the splits.
 
-        That is by the paired t-test (p = 0.05), as in the paper, and by the sign test: a row that explodes in one
-        split has so large a variance that the t-test alone would call it as good as any.
+        It uses the paired t-test (p = 0.05), as in the paper, and the sign test, since a row that diverges in one split
+        has such a large variance that the t-test finds nothing.
         """
         best = self._rank((other for other in self.rows if other.values.get(column)), column)[0]
         sign, mine, theirs = self.metric.sign, row.values[column], best.values[column]
         if row is best or len(mine) != len(theirs) or len(mine) < 2:
             return row is best
-        # Equal rows give no p-value (NaN): they are as good.
+        # Equal rows have no p-value (NaN), and count as equally good.
         if ttest_rel(mine, theirs, alternative="greater" if sign > 0 else "less").pvalue <= 0.05:
             return False
         worse = [sign * a > sign * b for a, b in zip(mine, theirs, strict=True) if a != b]
@@ -124,11 +124,11 @@ class PanelResult:
         Parameters
         ----------
         papers : collection of str
-            The rows that are the paper's. If one has no number, here or there, nothing can be said: no extremes.
+            Names of the paper's methods. If one of them lacks a number, there are no extremes.
         """
         column = self.columns[-1] if self.columns else ""
         rows = [row for row in self.rows if column in row.published and row.values.get(column)]
-        # Of two methods, their numbers say which is better.
+        # With only two methods, their numbers show which is better.
         if len(rows) < 3 or {row.method for row in rows} != set(papers):
             return []
         here = self._rank(rows, column)
@@ -154,7 +154,7 @@ def aggregate(experiment: Experiment, records: Records) -> list[PanelResult]:
     Parameters
     ----------
     experiment : Experiment
-        Which table.
+        The experiment of the table.
     records : mapping
         The records of each problem.
     """
@@ -169,7 +169,7 @@ def aggregate(experiment: Experiment, records: Records) -> list[PanelResult]:
             for selection in ("best_on_test", "validation") if n_settings > 1 else ("none",):
                 criterion = _criterion(method, panel.metric, selection)
                 values = _columns([_select(each, panel.metric, selection, criterion) for each in found])
-                # Numbers of a quick run are none to set beside the paper's.
+                # Numbers of a quick run cannot be compared with the paper's.
                 comparable = panel.complete and not experiment.is_quick and selection in (method.rule, "none")
                 published = _find_published(experiment.name, panel, method.published, values) if comparable else {}
                 rows.append(Row(name, selection, values, published))
@@ -180,7 +180,7 @@ def aggregate(experiment: Experiment, records: Records) -> list[PanelResult]:
 
 
 def measurements(records: Iterable[Record], method: Method, problem: Problem) -> Measurements:
-    """Find the records of a method's present settings; of a number that was measured again, the last."""
+    """Find the records of the current settings of a method; the last one if a number was measured again."""
     known = {json.dumps(setting, sort_keys=True) for setting in method.settings(problem)}
     return {
         (record.setting, record.role, record.metric, record.n_support, record.split): record
@@ -192,15 +192,15 @@ def measurements(records: Iterable[Record], method: Method, problem: Problem) ->
 def needed_metrics(experiment: Experiment, method: Method, problem: Problem) -> set[tuple[str, str]]:
     """Return the roles and metrics that a method's records must have for an experiment's table."""
     shown = {panel.metric for panel in experiment.panels if problem in panel.problems}
-    # The same records may stand in rows that are selected by other criteria.
+    # The same records may be used in rows with other selection criteria.
     rows = [row for _, row in experiment.rows if row.name == method.name]
     criteria = {_criterion(row, metric, "validation") for row in rows for metric in shown}
     return {("target", metric) for metric in shown} | {("validation", metric) for metric in criteria}
 
 
 def _criterion(method: Method, metric: str, selection: str) -> str:
-    """Return the metric that a rule of selection goes by."""
-    # The regret to the truth is nothing that a selection could know.
+    """Return the metric that a rule of selection uses."""
+    # A selection cannot know the regret, which needs the truth.
     if metric == "regret":
         return "squared_error"
     return method.criterion or metric if selection == "validation" else metric
@@ -230,13 +230,13 @@ def _select(found: Measurements, metric: str, selection: str, criterion: str) ->
 
 
 def _columns(selected: Sequence[dict[int, dict[int, float]]]) -> dict[str, list[float]]:
-    """Give the values of all splits by column: sizes (of a single problem), and the average over sizes and problems."""
+    """Return the values of all splits by column: sizes (for a single problem), and the average of all."""
     columns = {}
     if len(selected) == 1:
         columns = {str(size): list(splits.values()) for size, splits in selected[0].items()}
     if len(columns) != 1:
         everything = [splits for sizes in selected for splits in sizes.values()]
-        # An average is over all of them or it is none.
+        # Average only if all values exist.
         complete = sorted(set.intersection(*(set(splits) for splits in everything)))
         columns[AVERAGE] = [statistics.fmean(splits[split] for splits in everything) for split in complete]
     return columns

@@ -16,7 +16,7 @@ from fewratio_bench.rendering import FORMATS, table_text
 
 
 class _Names:
-    """The names in a dict of a module, which is imported when they are asked for."""
+    """The names in a dict of a module, which is imported on demand."""
 
     def __init__(self, module: str, attribute: str) -> None:
         self.module, self.attribute = module, attribute

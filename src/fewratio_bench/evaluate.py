@@ -1,4 +1,4 @@
-"""What a method is judged on, and the numbers that come of it."""
+"""Evaluations of methods, and their metrics."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,22 +19,22 @@ from fewratio.estimators.networks.pair import Episode, Pair
 from fewratio.estimators.networks.training.episodes import EvaluationEpisodes, SupportSize
 from fewratio.estimators.networks.training.pools import RowTable, pair_pools
 
-# Of a divergence; what is beyond them in float32 is rounding.
+# Digits of a divergence; further ones are rounding errors in float32.
 _DIGITS = 5
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a method says about the tasks of an evaluation.
+    """The results of a method for the tasks of an evaluation.
 
     Attributes
     ----------
     query : Tensor of shape (task, n) or None
-        A value for each query row, higher where it is more like the numerator's: the ratio, if it is one.
+        The ratio or another score of each query row; higher is more like the numerator.
     divergence : Tensor of shape (task,) or None
-        How far apart the two samples are.
+        The divergence of the two samples.
     alpha : float or None
-        Which relative ratio ``query`` is; None if it is only a score.
+        The relative parameter of the ratio in ``query``; None if it is another score.
     """
 
     query: Tensor | None
@@ -43,7 +43,7 @@ class Judgement:
 
 
 class Evaluation(Protocol):
-    """Tasks to be judged, all in one batch."""
+    """Tasks to evaluate, all in one batch."""
 
     @property
     def episode(self) -> Episode:
@@ -79,16 +79,16 @@ class PairEvaluation:
     seed : int
         Draws the supports.
     device : torch.device
-        Where the rows are kept.
+        Device to store the rows on.
     moments : array of shape (n_datasets, 2), optional
-        Mean and standard deviation of each dataset, where they are known to be draws from Gaussians.
+        Mean and standard deviation of each dataset, if they are drawn from Gaussians.
 
     Attributes
     ----------
     tasks : int array of shape (task, 2)
-        Which dataset is the numerator and which the denominator of each task.
+        The datasets of the numerator and the denominator of each task.
     moments : array of shape (task, 4) or None
-        Those of both.
+        Mean and standard deviation of both datasets.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class PairEvaluation:
                 numbers["regret"] = numbers["squared_error"] - _mean_squared_error(truth, self.episode, judgement.alpha)
         if judgement.divergence is not None:
             different = self.tasks[:, 0] != self.tasks[:, 1]
-            # With one instance per sample the median width makes all pairs alike to a kernel; that is no ranking.
+            # With one instance per sample, the median width makes all pairs equal to a kernel, up to rounding.
             divergence = judgement.divergence.double().cpu().numpy().round(_DIGITS)
             numbers["auc"] = 100 * roc_auc_score(different, divergence)
         return numbers
@@ -134,7 +134,7 @@ class OutlierEvaluation:
     normals that are not in the support (where there are none, the support).
 
     Metrics: ``auc`` of normals against outliers among the unlabelled, in per cent, mean over the datasets; where there
-    are known normals besides the support, ``squared_error`` (Eq. 8) of a ratio, and of a mere score ``normal_score``,
+    are known normals outside the support, ``squared_error`` (Eq. 8) of a ratio, and for other scores ``normal_score``,
     its mean over them.
 
     Parameters
@@ -144,11 +144,11 @@ class OutlierEvaluation:
     n_support : int
         Normal instances in the support.
     n_known : int
-        Normal instances that are known to be so; the rest are unlabelled.
+        Number of known normal instances; the rest are unlabelled.
     seed : int
         Draws the known normals.
     device : torch.device
-        Where the rows are kept.
+        Device to store the rows on.
     """
 
     def __init__(self, collection: Collection, n_support: int, n_known: int, seed: int, device: torch.device) -> None:

@@ -1,6 +1,6 @@
-"""The paper's synthetic examples: what methods say of four unseen pairs, on a grid.
+"""The paper's synthetic examples: the ratios of methods for four unseen pairs, on a grid.
 
-Records hold means over all pairs and no curves, so the curves are kept in a file of their own beside them.
+Records contain means over all pairs but no curves, so the curves are stored in a separate file.
 """
 
 import json
@@ -30,10 +30,10 @@ from fewratio_bench.splits import Split
 if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
 
-# The paper's rows; one length of dataset vectors, so that they are made in a minute or two.
+# The paper's rows, with one length of dataset vectors so that they take only a minute or two.
 METHODS: tuple[Method, ...] = (replace(OURS, latent_dims=(32,)), RULSIF, RULSIF_FT)
 _ALPHA = 0.5
-# What is drawn cannot show more.
+# More digits cannot be seen in a drawing.
 _DIGITS = 5
 
 
@@ -59,22 +59,22 @@ def synthetic_examples(folder: Path) -> "Picture":
 
 
 def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[str, Any]:
-    """Train on the first split, choose four of its target pairs by the truth, and follow the methods along a grid.
+    """Train on the first split, choose four of its target pairs by the truth, and evaluate the methods on a grid.
 
-    Where a method has several settings, the best on the targets is taken, as in the paper.
+    If a method has several settings, the best one on the targets is used, as in the paper.
 
     Parameters
     ----------
     problem : SyntheticProblem
-        Where the datasets come from.
+        The source of the datasets.
     methods : sequence of Method
-        What is to be drawn.
+        The methods to draw.
 
     Returns
     -------
     dict
-        As JSON has it: the pairs as `DrawnPair` takes them; by method, the setting that is drawn and its squared error,
-        the mean over all pairs of the split's targets; the seconds that it took, code and machine.
+        Plain values for JSON: the arguments of `DrawnPair`; for each method, the setting and its squared error,
+        averaged over all target pairs of the split; the seconds, the code and the machine.
     """
     started = time.perf_counter()
     place, size = torch.device("cpu"), max(problem.sizes)
@@ -90,7 +90,7 @@ def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[
         assert best.judgement.query is not None
         settings[method.name], errors[method.name] = best.parameters, min(found)
         curves[method.name] = best.judgement.query[:, -len(ratio_grid(moments[0])) :]
-    # By the truth and not by anyone's result.
+    # Choose pairs by the truth, not by the results of a method.
     easier = RelativeSquaredError(_ALPHA)(evaluation.true_ratio(_ALPHA), query.shares.double())
     pairs = [
         {
@@ -106,7 +106,7 @@ def make_examples(problem: SyntheticProblem, methods: Sequence[Method]) -> dict[
 
 
 class _GriddedProblem(SyntheticProblem):
-    """The same problem, asked for the ratio of its pairs along a grid too."""
+    """The synthetic problem with additional query rows on a grid."""
 
     def evaluation(self, split: Split, role: str, n_support: int, device: torch.device) -> PairEvaluation:
         """Return the pairs with the grid at the end of their query, where it has no share in any mean."""

@@ -17,7 +17,7 @@ Row = TypeVar("Row", bound=Learned | OneClass | TargetTrained)
 
 
 def _variant(method: Row, name: str, **changes: Any) -> Row:
-    """Return a method of the paper that is another one but for some parts."""
+    """Return a method of the paper that differs from another one in some parts."""
     return replace(method, name=name, published=name, **changes)
 
 
@@ -27,8 +27,8 @@ def to_the_end(method: Row) -> Row:
 
 
 OURS = Learned("Ours", "Ours")
-# The appendix's variants have one length of vectors, and stand beside Ours with that length; with the whole grid they
-# would cost as much as all the rest.
+# The appendix's variants have one length of vectors, and are compared with the paper's method at that length; the whole
+# grid would take as long as all the rest.
 _VARIANT = replace(OURS, latent_dims=(32,))
 PLAIN_OURS = _variant(_VARIANT, "Ours (alpha=0)", alpha=0.0)
 OURS_01 = _variant(_VARIANT, "Ours (alpha=0.1)", alpha=0.1)
@@ -70,22 +70,22 @@ CALIBRATED = replace(
     name="fewratio, relational, calibrated",
     training=RELATIONAL.training | {"weight_decay": 0.3, "calibration": 0.3},
 )
-# What we would use where there are sources: networks of both kinds. Those of distances learn nothing of outliers.
+# Our choice with sources: networks of both kinds. Networks of distances do not learn about outliers.
 COMMITTEE = Pretrained("fewratio, committee", parameters={"features": "both", "n_networks": 2, "n_support": (1, 5)})
 OUTLIER_COMMITTEE = replace(COMMITTEE, parameters={**COMMITTEE.parameters, "features": "mlp"})
-# What learns in seconds; and with several draws of more features.
+# Estimators that learn in seconds, and several of them with more features.
 CLOSED_FORM = ClosedForm("fewratio, closed form")
 CLOSED_FORM_DRAWS = ClosedForm(
     "fewratio, closed form, four draws",
     parameters={"scale": "none", "features": "cosines", "n_components": 4096},
     n_draws=4,
 )
-# What is best where time does not matter: both together, in equal shares or in those that validation datasets say.
+# Our best method if time does not matter: both together, in equal shares or shares chosen on validation datasets.
 ENSEMBLE = Joined("fewratio, ensemble", parts=(COMMITTEE, CLOSED_FORM_DRAWS))
 STACKED = replace(ENSEMBLE, name="fewratio, ensemble, stacked", stacked=True)
 # Without a network, in seconds; and with all outliers of the sources known, which no other method is told.
 POOLED, POOLED_MARKS = Pooled(), Pooled("fewratio, pooled, outliers known", outliers_known=True)
-# And where there are none.
+# Our method without sources.
 NO_SOURCES = Universal()
 
 RULSIF = Kernel("RuLSIF", "RuLSIF")
@@ -118,15 +118,15 @@ class Panel:
     Attributes
     ----------
     data : str
-        What the paper calls it; a single problem's data, or several together.
+        Name in the paper of the data of one or several problems.
     problems : tuple of Problem
         The problems that are averaged.
     metric : {"squared_error", "auc", "regret"}
-        What it shows.
+        The metric of the panel.
     complete : bool
-        Whether the paper's average is over the same data; if not, it is no number to compare with.
+        Whether the paper's average is over the same data; if not, it cannot be compared.
     absence : str
-        Why the records that come with the project have none of it.
+        Why the records in the repository have no data for it.
     """
 
     data: str
@@ -143,21 +143,21 @@ class Experiment:
     Attributes
     ----------
     name, title : str
-        Its name in ``published.csv``, and what stands above it.
+        Name of the experiment in ``published.csv``, and title of the table.
     panels : tuple of Panel
-        Its blocks.
+        The blocks of the table.
     methods : tuple of Method
-        What is run.
+        The methods to run.
     layout : {"sizes", "panels", "seconds"}
-        What its columns are: numbers of support instances, its panels, or seconds of learning and judging.
+        The columns: numbers of support instances, the panels, or seconds of learning and evaluation.
     shown : tuple of (str, Method)
-        The rows by name, if they are not simply the methods: these with settings that are to stand side by side.
+        The rows by name, if they are not simply the methods, such as several settings of a method.
     note : str
-        What its caption says first.
+        The first sentences of the caption.
     is_quick : bool
         Whether grids and trainings are those of a quick run.
     is_ranked : bool
-        Whether to say which of its methods are best and worst: not where a panel's numbers are of different things.
+        Whether to name the best and the worst method; false if the numbers of a panel are not comparable.
     """
 
     name: str
@@ -176,7 +176,7 @@ class Experiment:
         return self.shown or tuple((method.name, method) for method in self.methods)
 
     def quick(self) -> "Experiment":
-        """Return the same with small grids and short trainings."""
+        """Return the experiment with small grids and short trainings."""
         shown = tuple((name, method.quick()) for name, method in self.shown)
         methods = tuple(method.quick() for method in self.methods)
         note = f"A quick run, with small grids and short trainings: no numbers to set beside the paper's. {self.note}"
@@ -194,12 +194,12 @@ def _make_panels(metric: str, *problems: Problem) -> tuple[Panel, ...]:
 
 
 _PAIRS = (MNIST_R, ISOLET)
-# IoT is complete nowhere but at its authors'; its rows appear once a user has it.
+# Only the authors have the complete IoT data; its rows appear once you have them.
 _OUTLIERS = (LANDMINE, SCHOOL, IOT)
 _HERE = (LANDMINE, SCHOOL)
 _ABLATIONS = (OURS, NO_LATENT, NO_SADAPT, NO_SADAPT_FT)
-# What takes steps on a target. The paper selects their number for AE-FT and SD-FT, and names none for the others: these
-# rows are after all of them. What trains on a target alone is then near what the paper has.
+# Methods with gradient steps on a target. The paper selects their number for AE-FT and SD-FT, and states none for the
+# others: these rows are after all steps, and close to the paper for methods that train on a target alone.
 _STEPPING: tuple[TargetTrained | OneClass | Learned, ...] = (
     *(D3RE, NNPU, AE, SD),
     *(RULSIF_FT_BY_ADAM, D3RE_FT, NO_SADAPT_FT),
@@ -207,7 +207,7 @@ _STEPPING: tuple[TargetTrained | OneClass | Learned, ...] = (
 
 
 def _rows(*methods: Method) -> tuple[tuple[str, Method], ...]:
-    """Return the rows of these methods; below them, what takes steps on a target with their number selected."""
+    """Return the rows of these methods, and below them those with a selected number of steps on a target."""
     stepping = [method for method in _STEPPING if method in methods]
     rows: dict[str, Method] = {method.name: method for method in methods}
     rows |= {method.name: to_the_end(method) for method in stepping}
@@ -316,7 +316,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         _experiment(
             "computation-cost",
             "Computation cost",
-            # Records of every metric hold the seconds.
+            # Records of all metrics contain the seconds.
             _make_panels("auc", MNIST_R),
             *(OURS, RULSIF, ULSIF, MMD, RULSIF_FT),
             layout="seconds",

@@ -34,7 +34,7 @@ _TRAINED_ON_TARGETS: tuple[Method, ...] = (
 )
 
 _COLOURS = (FIRST, OUTLIER, BLUE, SECOND, MUTED, "#b58900", PINK, "#56b4e9")
-# Of a name beside a curve, as a share of the panel's height.
+# Height of a name beside a curve, as a share of the height of the panel.
 _NAME_HEIGHT = 0.043
 
 
@@ -62,8 +62,8 @@ def latent_dimension(folder: Path) -> "Figure":
 def support_size(folder: Path) -> "Figure":
     """Draw how the methods of the three main tables depend on the number of support instances.
 
-    Settings are selected by the rule that the paper uses for the method; for ours, on validation. What a method would
-    be with its number of steps on the target selected is in the tables alone.
+    Settings are selected by the rule that the paper uses for the method; for ours, on validation. Results with a
+    selected number of steps on the target are only in the tables.
     """
     tables = [EXPERIMENTS[name] for name in ("relative-dre", "dataset-comparison", "outlier-detection")]
     shown = [replace(table, panels=(panel,)) for table in tables for panel in table.panels if not panel.absence]
@@ -75,7 +75,7 @@ def support_size(folder: Path) -> "Figure":
         ends: dict[str, Any] = {}
         for row in result.rows:
             method = methods.get(row.method)
-            # By the paper's own rule; for methods that are not the paper's, by validation.
+            # Select by the rule of the paper; for methods that are not in the paper, by validation.
             if method and row.selection in (method.rule if method.published else "validation", "none"):
                 by_size = {int(size): values for size, values in row.values.items() if size.isdecimal()}
                 # A method has the same colour in all panels.
@@ -89,7 +89,7 @@ def support_size(folder: Path) -> "Figure":
 
 
 def training_curves(folder: Path) -> "Figure":
-    """Draw what becomes of networks as they train on a target, with the best of their other settings at each moment."""
+    """Draw the results of networks as they train on a target, with the best other settings at each moment."""
     problems: tuple[Problem, ...] = (MNIST_R, ISOLET, LANDMINE, SCHOOL)
     figure, axes = _panels(len(problems), n_columns=2, size=(5.4, 3.8))
     records = read_records(folder, problems)
@@ -106,7 +106,7 @@ def training_curves(folder: Path) -> "Figure":
     return figure
 
 
-# By name, the title and what draws it.
+# The title and the function of each figure by name.
 FIGURES: dict[str, tuple[str, Callable[[Path], "Figure | Picture"]]] = {
     "synthetic": ("four unseen pairs of the synthetic data", synthetic_examples),
     "latent-dimension": ("dependence on the length K of the dataset vectors", latent_dimension),
@@ -156,7 +156,7 @@ def _curve(ax: "Axes", values: dict[Any, list[float]], label: str, **style: Any)
 
 
 def _name_ends(ax: "Axes", curves: dict[str, Any]) -> None:
-    """Write the names of curves beside their last points, moved as little as keeps them from covering each other."""
+    """Write the names of curves beside their last points, moved as little as necessary to avoid overlaps."""
     from sklearn.isotonic import IsotonicRegression
 
     ends = sorted((curve[0].get_xydata()[-1][::-1].tolist(), name) for name, curve in curves.items())
@@ -183,7 +183,7 @@ def _label(ax: "Axes", panel: Panel, x: str, drawn: Collection[object]) -> None:
     title = f"{panel.data}: {'relative DRE' if panel.metric == 'squared_error' else task}"
     if not drawn:
         tidy(ax, title)
-        # A scale would be made up.
+        # The axis has no meaningful scale.
         ax.set_xticks([])
         ax.set_yticks([])
         why = "\n".join(["no records", *textwrap.wrap(panel.absence, 32)])
@@ -197,12 +197,12 @@ def new_figure(size: tuple[float, float]) -> "Figure":
     """Return an empty figure of a size in inches."""
     from matplotlib.figure import Figure
 
-    # Not through pyplot, which would keep the figure and choose a backend for the whole program.
+    # Do not use pyplot, which would keep the figure and choose a backend for the whole program.
     return Figure(figsize=size, dpi=120, layout="constrained")
 
 
 def tidy(panel: "Axes", title: str, xlabel: str = "", ylabel: str = "") -> None:
-    """Title a panel and its axes, and take away what tells nothing."""
+    """Title a panel and its axes, and remove unnecessary lines."""
     panel.set_title(title, loc="left", fontsize=10)
     panel.set(xlabel=xlabel, ylabel=ylabel)
     panel.tick_params(colors=MUTED, length=0)

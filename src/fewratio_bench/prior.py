@@ -52,13 +52,14 @@ class PriorPairs:
     Attributes
     ----------
     rows : Tensor of shape (pair, 2, n, d)
-        Instances of numerator and denominator. Pairs of fewer columns are filled up with zeros, which no distance sees.
+        Instances of numerator and denominator. Pairs with fewer columns are padded with zeros, which do not change
+        distances.
     log_ratio : Tensor of shape (pair, 2, n)
-        True log p_nu / p_de at each instance; NaN where the shape has lost it.
+        True log p_nu / p_de at each instance; NaN if it is unknown because of the shape.
     n_columns : int Tensor of shape (pair,)
-        Columns that are real.
+        Number of real columns.
     relations, shapes : list of str
-        What each pair is.
+        The relation and the shape of each pair.
     """
 
     rows: Float[Tensor, "pair 2 n d"]
@@ -108,7 +109,7 @@ def draw_pairs(
     seed : int
         Seed. The numbers depend on the kind of device too.
     device : torch.device or str
-        Where to draw.
+        Device that draws the pairs.
     relations, shapes : sequence of str
         Which kinds of pairs to draw.
 

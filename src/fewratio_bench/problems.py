@@ -1,4 +1,4 @@
-"""Problems: where the datasets come from, how they are dealt out, and what a method is judged on."""
+"""Problems: their datasets, splits and evaluations."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ ROLES = ("validation", "target")
 
 @dataclass(frozen=True)
 class Problem(ABC):
-    """Datasets of one source and what is asked about them.
+    """Datasets of one source, and the task to solve with them.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Trial:
         return seed_for(self.problem.name, self.problem.data, self.split.number, self.n_support, *role)
 
 
-# Of the last trial only: those of pairs have tens of megabytes each, and making one takes tens of milliseconds.
+# Only the last trial is cached: evaluations of pairs take tens of megabytes each, and tens of milliseconds to make.
 @lru_cache(maxsize=1)
 def _evaluations(trial: Trial) -> dict[str, Evaluation]:
     problem, split, n_support, device = trial.problem, trial.split, trial.n_support, trial.device

@@ -245,7 +245,7 @@ def true_divergence(
 ) -> Float[Tensor, "..."]:
     """Return the relative Pearson divergence of each task from true ratios: half the mixture's mean of (r - 1)^2.
 
-    Of all forms that are equal in expectation this one is never negative, and has the least noise where the two
+    Other forms are equal in expectation, but this one is never negative, and has the least noise if the two
     distributions are nearly equal.
     """
     _, mixture = shares_of_expectations(shares, alpha)

@@ -31,7 +31,7 @@ EXAMPLES = {
 
 
 class JobRunner:
-    """What the routes use: the store, the workers, and the way from a request to a finished job."""
+    """Turn requests into finished jobs, with the store and the workers."""
 
     def __init__(self, work: Work, limits: Limits, preload: Sequence[str]) -> None:
         self.limits, self.store = limits, Store(limits)

@@ -56,7 +56,7 @@ class Job:
     task: "asyncio.Task[None] | None" = None
 
     def tell(self, **news: Any) -> None:
-        """Update the job, and wake whoever waits for news."""
+        """Update the job, and wake requests that wait for it."""
         for name, value in news.items():
             setattr(self, name, value)
         self.used = time.monotonic()
@@ -65,7 +65,7 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the job has ended."""
         return self.state in STATES[2:]
 
 
@@ -120,7 +120,7 @@ class Store:
             self._counted = 0.0
 
     def forget(self) -> None:
-        """Remove what was last used longer ago than the limits allow."""
+        """Remove files and jobs that were last used longer ago than the limits allow."""
         oldest = time.monotonic() - self.limits.kept
         # Examples are shared, and a job may wait long before it uses its tables or its model.
         busy = {None, *(job.owner for job in self.jobs.values() if not job.is_over)}

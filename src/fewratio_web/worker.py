@@ -30,7 +30,7 @@ def work(channel: connection.Connection, task: Mapping[str, Any]) -> None:
     Parameters
     ----------
     channel : Connection
-        Where to report.
+        The connection to report to.
     task : mapping
         ``folder`` to work in; ``stdout`` and ``stderr``, files for the output; ``limits``; and what to do:
         ``arguments`` of the command line, or ``unpack`` or ``examples``.

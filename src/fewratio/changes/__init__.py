@@ -1,4 +1,4 @@
-"""When a series changed."""
+"""Detect changes in a series."""
 
 from fewratio.lazy import attach
 

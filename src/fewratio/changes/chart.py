@@ -6,9 +6,9 @@ from typing import Any
 from fewratio.charts.chart import CURRENT, Chart, Data, chart_spec, layer, name, number
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
 
-# Axes of charts below each other have the same width, so that moments are below each other too.
+# Stacked charts have axes of the same width, so that their moments line up.
 _WIDTH = 52
-# The first date in full, in two lines, unless it begins a year; hours as in ISO dates.
+# The first date is written in full, on two lines, unless it begins a year; hours are written as in ISO dates.
 _DATES = (
     "utchours(datum.value) || utcminutes(datum.value) ? (datum.index ? utcFormat(datum.value, '%H:%M') : "
     "[utcFormat(datum.value, '%H:%M'), utcFormat(datum.value, '%-d %b %Y')]) : (datum.index || "
@@ -30,18 +30,18 @@ def series_chart(
     data : mapping
         Columns x, y, level and segment; low and high too if y is a mean of many rows.
     changes : sequence
-        Where on the x axis the changes are.
+        Positions of the changes on the x axis.
     are_own : sequence of bool
-        Whether this column is the one that changed most at each change; the others are not coloured.
+        Whether this column changed most at each change; only these changes are coloured.
     title : str
-        What the column is called.
+        Name of the column.
     description : str
-        What is to be seen.
+        Text that describes the chart.
     axis : str
-        What x holds: "dates" as ISO texts, "times" that are numbers, or "rows".
+        The values of x: "dates" as ISO texts, "times" that are numbers, or "rows".
     height : int
     """
-    # A line that jumps between 0 and 1 would fill the chart: it shows where the ones are, and their share.
+    # A line that jumps between 0 and 1 would fill the chart: draw ticks at the ones, and their share.
     if set(data["y"]) <= {0, 1, None}:
         vertical = _Y | {"axis": _Y["axis"] | {"format": ".0%"}, "scale": {"domain": [0, 1]}}
         # Many ticks hide each other.
@@ -62,20 +62,20 @@ def series_chart(
 def change_scores(
     data: Data, changes: Sequence[Any], threshold: float | None, ends: Sequence[Any], description: str, axis: str
 ) -> Chart:
-    """Draw the scores of a test and its threshold, or those of the changes of a segmentation.
+    """Draw the scores of a test and its threshold, or the scores of the changes of a segmentation.
 
     Parameters
     ----------
     data : mapping
         Columns x and y.
     changes : sequence
-        Where on the x axis the changes are.
+        Positions of the changes on the x axis.
     threshold : float or None
-        Of the test; None of a segmentation.
+        Threshold of the test; None for a segmentation.
     ends : sequence
         The first and the last x of the series.
     description : str
-        What is to be seen.
+        Text that describes the chart.
     axis : str
         As in `series_chart`.
     """
@@ -104,16 +104,16 @@ def _spec(
     ends: Sequence[Any],
     axis: str,
 ) -> dict[str, Any]:
-    """Return a specification of lines over a common x axis, with the changes as dashed rules."""
+    """Return the specification of lines over a common x axis, with the changes as dashed rules."""
     scale: dict[str, Any] = {"domain": [ends[0], ends[-1]], "nice": False}
     x = number("x", "row", scale=scale)
     if axis == "times":
         # Years have no commas.
         x = number("x", scale=scale, axis={"format": ".12~g"})
     elif axis == "dates":
-        # Dates are in UTC, whatever the zone of the reader.
+        # Dates are in UTC, whatever the time zone of the reader.
         look: dict[str, Any] = {"labelExpr": _DATES, "labelOverlap": True, "labelSeparation": 8}
-        # A label for each 90 pixels: on a phone they would touch each other.
+        # One label per 90 pixels, so that labels do not overlap on a phone.
         look["tickCount"] = {"expr": "max(2, min(8, floor(width / 90)))"}
         x = {"field": "x", "type": "temporal", "title": None, "scale": {**scale, "type": "utc"}, "axis": look}
     of_own: dict[str, Any] = {"color": {"condition": {"test": "datum.own", "value": OUTLIER}, "value": CURRENT}}

@@ -1,4 +1,4 @@
-"""When a series changed: segments of it, or a test that keeps a promised level."""
+"""Detect changes in a series, by segmentation or by a test with a given level."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# Rows on either side of a change whose means show what changed; for a long series, into how many parts to divide it.
+# Rows to average on either side of a change; in a long series, the rows divided by the second number.
 _NEAR, _PARTS = 20, 500
 # Deviations before and after a change use at most this many rows.
 _MOST_ROWS = 10_000
@@ -36,27 +36,27 @@ _MOST_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChangeResult(Reported):
-    """Where a series changed, made by `detect_changes`.
+    """Result of `detect_changes`.
 
     Attributes
     ----------
     points : ndarray of int
         Number of the first row after each change, in order of time.
     scores : ndarray of shape (n_rows,)
-        Segmentation: how much each change raises twice the log likelihood of the two segments beside it. Test: how much
-        the rows before and after each row differ. NaN at other rows.
+        For a segmentation, how much each change raises twice the log likelihood of the two adjacent segments. For a
+        test, how much the rows before and after each tested row differ. NaN at other rows.
     threshold : float or None
-        What a score of the test must exceed; None for a segmentation.
+        The threshold that the score of a change exceeds; None for a segmentation.
     p_values : ndarray or None
-        P-value of each point, over all positions together; None for a segmentation or a given threshold.
+        P-value of each point, adjusted for all positions; None for a segmentation or a given threshold.
     window : int or None
         Rows per window, if windows were compared.
     kinds : tuple of (int, str)
         For each change, the number of the column that changed most, and what changed in it: level, spread, slope,
         season, share (of zeros and ones), or distribution if it is none of these.
     changed : tuple of tuple of (int, str, float, float)
-        For each change, all columns that changed, the clearest first: number, what changed, the level just before, with
-        its slope and season, and what the step makes of it.
+        For each change, all columns that changed, the clearest first: the number, what changed, the level just before
+        (including slope and season), and this level after the step.
     estimator : RatioEstimator or None
         The estimator that scored the windows; pass it to a `ChangeDetector` for later rows.
     row_names : sequence of str or None
@@ -69,15 +69,16 @@ class ChangeResult(Reported):
     feature_names : tuple of str
         Names of the columns of `series`.
     times : ndarray or None
-        Times of the rows, as numpy dates or numbers, if a column or the index holds them.
+        Times of the rows, as numpy dates or numbers, if a column or the index contains them.
     order : ndarray of int or None
-        The number of each row in the table you passed, if it was sorted by time.
+        The number of each row in the table you passed, if fewratio sorted it by time.
     levels : ndarray of the shape of `series`
-        The season, plus the level and perhaps slope of each segment; for a long series, only what is not a change.
+        The season plus the level and perhaps slope of each segment; for a long series, only the part that is not a
+        change.
     notes : tuple of str
-        What was guessed, and what the answer does not cover.
+        Assumptions, and limits of the result.
     gaps : dict
-        In which rows each column of `series` was missing, if it was in any; not for a long series.
+        For each column of `series` with missing values, a mask of the rows; empty for a long series.
     settings : dict
         The arguments of `detect_changes`.
     """
@@ -104,25 +105,25 @@ class ChangeResult(Reported):
 
     @property
     def is_test(self) -> bool:
-        """Whether the points were tested, or the series only cut into segments."""
+        """Whether the points come from a test rather than a segmentation."""
         return self.threshold is not None
 
     @property
     def n_near(self) -> int:
-        """Most rows averaged on each side of a change: 20, or 1/500 of the rows of a long series."""
+        """The most rows averaged on each side of a change: 20, or 1/500 of the rows if that is more."""
         return max(_NEAR, len(self.scores) // _PARTS)
 
     @property
     def changes(self) -> list[dict[str, Any]]:
-        """What changed at each point, described by the column that changed most.
+        """A dict for each change, which describes the column that changed most.
 
-        Each has the keys row, name, score, p_value, column and kind (level, spread, slope, season, share or
-        distribution); level_before and level_after: the level just before the change, with its slope and season, and
-        what the step makes of it; mean_before and mean_after: means of up to `n_near` rows before and after, which may
-        say the opposite where a line rises (for a share, of the rows up to the column's neighbouring changes);
-        deviation_before and deviation_after: standard deviations about `levels` of the rows up to the neighbouring
-        changes; and also: the same, from column on, of other columns that changed. At most 10,000 rows count on either
-        side, and missing values do not count.
+        The keys are row, name, score, p_value, column and kind (level, spread, slope, season, share or distribution);
+        level_before and level_after, the level just before the change (including slope and season) and this level
+        after the step; mean_before and mean_after, the means of up to `n_near` rows on each side, which may change in
+        the other direction if the series has a slope (for a share, all rows up to the column's neighbouring changes);
+        deviation_before and deviation_after, standard deviations about `levels` up to the neighbouring changes; and
+        also, the same keys from column on for the other columns that changed. At most 10,000 rows per side are used;
+        missing values are left out.
         """
         found = []
         for number, row in enumerate(self.points.tolist()):
@@ -140,7 +141,7 @@ class ChangeResult(Reported):
         return found
 
     def _describe(self, row: int, column: int, kind: str, before: float, after: float) -> dict[str, Any]:
-        """Describe the change of one column at a row, by the rows beside it."""
+        """Describe the change of one column at a row from the rows on both sides."""
         points = zip(self.points.tolist(), self.changed, strict=True)
         # A share lasts until the same column changes again.
         ends = [point for point, each in points if kind != "share" or column in {number for number, *_ in each}]
@@ -148,37 +149,37 @@ class ChangeResult(Reported):
         stop = min([len(self.scores), row + _MOST_ROWS, *(point for point in ends if point > row)])
         beside, levels = (each[start:stop][:, column] for each in (self.series, self.levels))
         is_there = ~self.gaps.get(self.feature_names[column], np.zeros(len(self.scores), dtype=bool))[start:stop]
-        # A side that is one long gap has only the values it was filled with.
+        # A side without any value has only the values it was filled with.
         parts = np.split(np.arange(len(beside)), [row - start])
         parts = [part[is_there[part]] if is_there[part].any() else part for part in parts]
         n_near = len(beside) if kind == "share" else self.n_near
         near = parts[0][-n_near:], parts[1][:n_near]
         means, deviations = (beside[part].mean() for part in near), ((beside - levels)[part].std() for part in parts)
         names = [f"{of}_{side}" for of in ("level", "mean", "deviation") for side in ("before", "after")]
-        # Without rounding errors.
+        # Remove rounding errors.
         digits = 9 - int(np.log10(max(np.ptp(beside), 1e-300)))
         rounded = [round(float(each), digits) for each in (before, after, *means, *deviations)]
         return {"column": self.feature_names[column], "kind": kind, **dict(zip(names, rounded, strict=True))}
 
     @property
     def ranked_columns(self) -> list[str]:
-        """Names of the columns; those that changed most often come first."""
+        """Names of the columns, those that changed most often first."""
         named = [self.feature_names[column] for changed in self.changed for column, *_ in changed]
         return sorted(self.feature_names, key=lambda name: (-named.count(name), self.feature_names.index(name)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers and lists, with None for a missing score."""
+        """Return the result as plain numbers and lists, with None for a missing score."""
         names = None if self.row_names is None else [str(self.row_names[point]) for point in self.points]
         known = make_plain(self, "points", "threshold", "p_values", "window", "order", "changes", "notes", "scores")
         return {"mode": "test" if self.is_test else "segmentation", **known, "names": names}
 
     def plot(self) -> "Picture":
-        """Draw the columns that changed most with the changes, and below them the scores.
+        """Draw the columns that changed most with their changes, and the scores below them.
 
         Returns
         -------
         Picture
-            It shows itself in a notebook; ``save(path)`` writes it to a file.
+            A chart that notebooks display; ``save(path)`` writes it to a file.
         """
         from fewratio.changes.report import draw_changes
 
@@ -197,7 +198,7 @@ class ChangeResult(Reported):
 
     @property
     def certainty(self) -> str:
-        """What is known about false changes, in words."""
+        """A sentence about false changes."""
         if self.is_test:
             return f"Scores of changes exceed {self.threshold:.3g}, the threshold of the test."
         if self.settings.get("swings") == "changes":
@@ -209,7 +210,7 @@ class ChangeResult(Reported):
 
 
 class ChangesBySeries(dict[str, ChangeResult], Reported):
-    """A `ChangeResult` for each of several series, by its name, made by `detect_changes` with `by`.
+    """Result of `detect_changes` with `by`: a dict with one `ChangeResult` per series.
 
     Attributes
     ----------
@@ -222,7 +223,7 @@ class ChangesBySeries(dict[str, ChangeResult], Reported):
         self.settings = settings
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers and lists."""
+        """Return the results as plain numbers and lists."""
         return {"by": self.settings["by"], "series": {name: result.to_dict() for name, result in self.items()}}
 
     def plot(self) -> "Picture":
@@ -279,30 +280,31 @@ def detect_changes(
     """Find the moments at which a series changed.
 
     By default the series is cut into segments, each with its own level, spread and perhaps slope. The number of
-    segments is chosen by a penalised likelihood with autoregressive noise: a trend, a season of two periods or more,
-    or rows that depend on their predecessors are not changes. Each change is then compared with simulated series that
-    have the same noise but not the change: at most one in 20 may gain as much. No level is promised.
+    segments is chosen by a penalised likelihood with autoregressive noise, so a trend, a season of two periods or more,
+    or dependence on earlier rows does not count as a change. Each change is then compared with simulated series that
+    have the same noise but not the change: at most one in 20 may gain as much. The chance of a false change is not
+    guaranteed.
 
-    Any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` asks for a test instead: `level` is
-    the chance of reporting any change in a series that has none. The scores of the series are compared with those of
-    shuffled series; if rows seem to depend on their predecessors, the innovations of an autoregression are shuffled,
-    and the level is approximate (docs/decisions/0014-changes.md); in 20 to 40 rows it is almost twice as high. A score
-    is the likelihood gained by a change of mean or spread. With a `window`, a `threshold` or an `estimator`, it is the
-    divergence, in both directions, of the windows before and after a row (Liu et al. 2013), which detects any change
-    of the distribution.
+    Pass any of `level`, `n_permutations`, `threshold`, `window`, `step` and `estimator` to run a test instead: `level`
+    is the chance of reporting any change in a series that has none. The scores of the series are compared with those of
+    shuffled series. If rows seem to depend on earlier rows, the innovations of an autoregression are shuffled instead,
+    and the level is approximate (docs/decisions/0014-changes.md); with 20 to 40 rows it is almost twice as high. A
+    score is the likelihood gained by a change of mean or spread. With a `window`, a `threshold` or an `estimator`, it
+    is the divergence, summed over both directions, between the windows before and after a row (Liu et al. 2013), which
+    detects any change of the distribution.
 
     Unless windows are compared, a series of 100,000 rows or more is summarised by the means and deviations of at most
-    10,000 blocks of rows. Changes are found among the blocks, and then located among the rows beside them.
+    10,000 blocks of rows. Changes are found among the blocks, and then located among nearby rows.
 
     Parameters
     ----------
     series : array-like of shape (n,) or (n, n_features)
-        Rows in order of time. Up to five missing numbers in a row are interpolated; longer gaps are filled with
-        nearby rows, of the same phase if there is a season.
+        Rows in order of time. Gaps of up to five numbers are interpolated; longer gaps are filled with nearby rows, or
+        with rows of the same phase if there is a season.
     window : int, optional
         Compare windows of this many rows; changes closer together than that cannot be separated. If windows are
-        compared, the default is 50 rows, or a quarter of a shorter series. A longer window is compared by 50 evenly
-        spaced rows.
+        compared, the default is 50 rows, or a quarter of a short series. Of longer windows, 50 evenly spaced rows are
+        compared.
     estimator : RatioEstimator, optional
         Estimates the divergences of windows. By default ``RuLSIF()``, whose width is the median distance between the
         rows of both windows, on columns scaled to a common unit.
@@ -312,23 +314,23 @@ def detect_changes(
         Chance that the test reports a change where there is none; 0.01 by default.
     threshold : float, optional
         A threshold for the divergence of windows, instead of one set by permutation. Each pair of windows is then
-        compared separately, as in a `ChangeDetector`: in its own units, without removing a trend or season.
+        scaled separately, as in a `ChangeDetector`, and no trend or season is removed.
     by : str, optional
-        The column that names the series, if the table holds several. A `level` holds for each series separately.
+        The column that names the series, if the table contains several. `level` applies to each series separately.
     time : str, optional
-        The time column: dates or numbers. Rows are sorted by it, and it is not compared. By default the only column of
-        dates, or else columns of years and months or quarters, increasing numbers named like a time, or numbers that
-        increase evenly; a `FewRatioWarning` says so. Columns named in `keep` are compared in any case.
+        The time column: dates or numbers. Rows are sorted by it, and it is not compared. The default is the only
+        column of dates; or else columns of years and months or quarters, increasing numbers with a name such as
+        "time", or evenly increasing numbers, with a `FewRatioWarning`. Columns named in `keep` are always compared.
     step : int, optional
         Rows between tested windows; a fifth of a window by default. A larger step is faster.
     trend : bool, default=True
-        Whether the level may drift without a change. A line explains most of a step, so a shift of one deviation in the
-        middle of 200 rows is found less often with it; pass False if you know that there is no trend.
+        Whether the level may drift without a change. Pass False if you know that there is no trend: a line explains
+        most of a step, so small shifts are found less often with True.
     swings : {"noise", "changes"}, default="noise"
-        Whether the slow swings of rows that depend on their predecessors are noise or changes. With "changes", the
-        binary segmentation of ruptures marks what a person would mark, and much else in noise that swings.
+        Whether slow swings, in rows that depend on earlier rows, are noise or changes. With "changes", the binary
+        segmentation of ruptures marks the changes that a person would mark, and many more in noise that swings.
     random_state : int, numpy Generator or None, default=0
-        Shuffles, and seeds an estimator that has no seed.
+        Seeds the shuffles and simulations, and an estimator that has no seed.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
         (`fewratio.ColumnOptions`). A column with a different date in each row names the rows and is not compared.
@@ -380,7 +382,7 @@ def detect_changes(
         raise InputError(
             f"{opened.argument} has {write_count(n, 'row')}; at least {LEAST_ROWS} are needed. Pass a longer series."
         )
-    # With a threshold, as in a `ChangeDetector`, which sees only its windows.
+    # With a threshold, scores equal those of a `ChangeDetector`, which sees only its windows.
     rows = opened.rows if blocks is None else blocks.features
     if threshold is None and swings == "noise":
         found = segment(rows, trend=trend, may_transform=blocks is None)
@@ -405,7 +407,7 @@ def detect_changes(
     before, after = trace_steps(found, points)
     changed = []
     for number, of_point in enumerate(named):
-        # By column of the table: blocks have two features of each, mean and spread.
+        # Blocks have two features per column of the table, mean and spread.
         each_once: dict[int, tuple[int, str, float, float]] = {}
         for feature, kind in of_point:
             label = feature

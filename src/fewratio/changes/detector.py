@@ -12,7 +12,7 @@ from fewratio.estimators import samples as inputs
 
 
 class ChangeDetector:
-    """Detect changes of a series row by row.
+    """Detect changes in a series row by row.
 
     The scores equal those of `detect_changes` with the same `window` and a `threshold`. Each is available once its two
     windows are complete: one window after its row. With the estimator of a tested result, they equal the scores of that
@@ -24,8 +24,8 @@ class ChangeDetector:
     window : int
         Rows per window; the last two windows are kept.
     threshold : float
-        What a score must exceed, such as the threshold of `detect_changes` for earlier rows. In as many rows as it was
-        computed from, that threshold is exceeded by chance with probability ``level``.
+        The threshold for scores, such as that of `detect_changes` for earlier rows. In as many rows as it was computed
+        from, that threshold is exceeded by chance with probability ``level``.
     estimator : RatioEstimator, optional
         Estimates the divergences, such as the one in the result of `detect_changes`, which knows the units of the
         columns; by default ``RuLSIF()``, with the units of the two windows.
@@ -33,7 +33,7 @@ class ChangeDetector:
     Attributes
     ----------
     n_rows_ : int
-        How many rows have come.
+        Number of rows so far.
     score_ : float
         The latest score; NaN before there are two windows.
     changes_ : list of int
@@ -90,7 +90,7 @@ class ChangeDetector:
         before, earlier = self.score_, self.changes_[-1] if self.changes_ else -np.inf
         self.score_ = float(window_scores(self.estimator, self._rows, np.array([self.window]), self.window)[0])
         position = self.n_rows_ - self.window
-        # Not NaN above the threshold: the first score may be the one that rises above it.
+        # Also true if the previous score is NaN: the first score may exceed the threshold.
         rises = self.score_ > self.threshold and not before > self.threshold
         if rises and position - earlier >= self.window:
             self.changes_.append(position)

@@ -1,4 +1,4 @@
-"""Missing numbers of a series."""
+"""Missing numbers in a series."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,12 @@ from fewratio.changes.seasons import find_period
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import Encoding
 
-# Longer gaps are not bridged by a line, which would look like a stretch without noise.
+# Longer gaps are not interpolated, since a line would look like rows without noise.
 _SHORT = 5
 
 
 def find_marks(encoding: Encoding | None) -> dict[int, int]:
-    """Return, for each feature whose missing numbers are marked, the feature that marks them."""
+    """Return, for each feature whose missing values are marked, the number of the feature that marks them."""
     columns = () if encoding is None else encoding.used
     marking = [column for column in columns if column.marks_missing and column.median is not None]
     places = [encoding.places[column.name] for column in marking] if encoding is not None else []
@@ -23,7 +23,7 @@ def find_marks(encoding: Encoding | None) -> dict[int, int]:
 
 
 def describe_gap(is_gap: NDArray[Any], point: int, names: Sequence[str] | None) -> str:
-    """Say between which rows a value is missing for long around a row; "" if it is not."""
+    """Name the rows at both ends of a long gap around a row; "" if there is none."""
     there = np.flatnonzero(~is_gap)
     number = int(there.searchsorted(point))
     if number in (0, len(there)) or there[number] - there[number - 1] <= _SHORT + 1:
@@ -33,7 +33,7 @@ def describe_gap(is_gap: NDArray[Any], point: int, names: Sequence[str] | None) 
 
 
 def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
-    """Fill gaps in place: short ones by interpolation, others by the rows beside them, mirrored or a period away.
+    """Fill gaps in place: short ones by interpolation, long ones with nearby rows, mirrored or a period away.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
     number = np.searchsorted(there, gaps)
     from_last, to_next = gaps - there[np.maximum(number - 1, 0)], there[np.minimum(number, n - 1)] - gaps
     is_first_half = (number == n) | ((number > 0) & (from_last <= to_next))
-    # At an end of the series the mirror turns back.
+    # The mirrored rows are reflected at the ends of the series.
     turn = np.where(is_first_half, number - from_last, number + to_next - 1) % (2 * n)
     filled = there[np.minimum(turn, 2 * n - 1 - turn)]
     is_long = np.bincount(number)[number] > _SHORT
@@ -70,6 +70,6 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
                 is_there = (phase >= 0) & (phase < len(values)) & (is_first_half if step < 0 else ~is_first_half)
                 is_there[is_there] = ~is_gap[phase[is_there]]
                 filled[is_there] = phase[is_there]
-    # Two values have none between them.
+    # A column of two values is not interpolated.
     is_copied = is_long | (len(np.unique(values[there])) == 2)
     values[gaps] = np.where(is_copied, values[filled], np.interp(gaps, there, values[there]))

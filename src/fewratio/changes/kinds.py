@@ -1,4 +1,4 @@
-"""What changed at a moment: which column, and its level, spread, slope, season or share; and how to say it."""
+"""Describe changes: which column changed, in its level, spread, slope, season or share."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segment
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_apart, write_list, write_share
 
-# The share of the variance of a column that the row before explains, from which on its swings are slow.
+# A column has slow swings if the previous row explains at least this share of its variance.
 _SLOW = 0.5
-# How the name of a feature ends that says where a column has no value.
+# The names of features that mark missing values end like this.
 _MISSING = " is missing"
-# What is said of such columns.
+# The note about columns with slow swings.
 _IS_SLOW = (
     "each row is much like the one before, so rises and falls that build up slowly count as noise, however large. To "
     "see them as changes, pass swings='changes' (in a shell --swings changes)."
@@ -22,13 +22,13 @@ _IS_SLOW = (
 
 
 def name_changes(found: Segmentation, points: list[int], degree: int) -> list[list[tuple[int, str]]]:
-    """Return the numbers of the columns that changed at each point, and what changed in each; the clearest comes first.
+    """Return the columns that changed at each point, the clearest first, by number, and what changed in each.
 
-    What changed is whichever raises the likelihood most: level, spread or slope; distribution if none does much. If the
-    column has zeros and ones that alternate, the share changes.
+    It is level, spread or slope, whichever raises the likelihood most, or distribution if none raises it much. In
+    columns of alternating zeros and ones, it is the share.
     """
     least = rounding_variance(found.rows) + 1e-18 * np.ptp(found.rows, axis=0) ** 2 + 1e-300
-    # A wild value would count as a change of the spread; two values have none.
+    # An outlier would count as a change of spread; columns of two values have no outliers.
     rows = found.rows - found.background
     rows = np.where(least < 0, rows, tame(rows))
     ends, named = [0, *points, len(rows)], []
@@ -54,7 +54,7 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[li
             gains["spread"] = lengthen(last) - lengthen(last[:place]) - lengthen(last[place:])
         total = np.sum(list(gains.values()), axis=0)
         column = found.owners.get(point, int(total.argmax()))
-        # Others are named if chance alone would seldom do as much in any column of this length.
+        # Other columns are named if chance would seldom do as much in any column of this length.
         is_clear = total > 2 * np.log(n * len(total))
         others = [each for each in np.argsort(-total).tolist() if each != column and is_clear[each]]
         of_point = []
@@ -68,7 +68,7 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[li
 
 
 def describe_change(change: dict[str, Any]) -> str:
-    """Say what happened at a change, but not when.
+    """Describe a change, without its time.
 
     Examples
     --------
@@ -97,22 +97,22 @@ def describe_change(change: dict[str, Any]) -> str:
 
 
 def describe_columns(change: dict[str, Any]) -> str:
-    """Say what happened in all columns that changed at a moment, or in the clearest ones."""
+    """Describe a change in all columns that changed, or in the clearest ones."""
     return write_list((describe_change(each) for each in (change, *change["also"])), separator="; ")
 
 
 def column_title(name: str) -> str:
-    """Return the title of a column; the columns of an array are numbered."""
+    """Return the title of a column; columns of arrays are numbered."""
     return f"column {name}" if name.isdecimal() else name
 
 
 def is_slow(note: str) -> bool:
-    """Return whether a note says that slow changes may hide."""
+    """Return whether a note says that slow swings may hide changes."""
     return note.endswith(_IS_SLOW)
 
 
 def write_notes(found: Segmentation, names: Sequence[str], is_test: bool) -> list[str]:
-    """Say what was guessed about the columns, and what the answer does not cover."""
+    """Write notes on assumptions about the columns, and on the limits of the result."""
     limit = " The level of the test is approximate." if is_test else ""
     left = found.residuals - found.residuals.mean(0)
     explained = (left[1:] * left[:-1]).sum(0) / np.maximum((left**2).sum(0), 1e-300)

@@ -1,4 +1,4 @@
-"""Long series by blocks of rows: find changes among blocks, then locate them among the rows beside them."""
+"""Long series: find changes among blocks of rows, then locate them among nearby rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,13 +16,13 @@ from fewratio.core.shapes import Floats
 from fewratio.data.encoding import Encoding
 from fewratio.progress import progress_bar
 
-# Rows from which on a series is long, and the most blocks it is cut into.
+# A series of this many rows is long, and cut into at most this many blocks.
 LONG, _BLOCKS = 100_000, 10_000
-# First rows to look for a season in; and the most values in memory at once, there and elsewhere.
+# A season is looked for in this many first rows; and the most values in memory at once.
 _FIRST_ROWS, _HELD_VALUES = 100_000, 2**21
-# Deviations below this share of the median count as that share: a block whose few rows are equal is no outlier.
+# Deviations are at least this share of their median, so that a block of equal rows is no outlier.
 _LEAST_DEVIATION = 0.3
-# The most blocks a change may move when it is located, and the blocks on either side whose rows are used for that.
+# The most blocks by which a change may move when it is located, and the blocks on either side used for that.
 _REACH, _BESIDE = 3, 30
 
 
@@ -47,23 +47,23 @@ class RowsOnDemand:
 
 
 class LongSeries:
-    """A series of many rows, which may be in a file, described by blocks of them.
+    """A series of many rows, possibly in a file, summarised by blocks of rows.
 
-    The last rows are left out if they do not fill a block.
+    Last rows that do not fill a block are left out.
 
     Parameters
     ----------
     numbers : array of shape (n, d) or FileNumbers
         Rows in order of time.
     encoding : Encoding or None
-        Says which columns mark missing numbers.
+        Shows which columns mark missing numbers.
 
     Attributes
     ----------
     size : int
-        Rows of a block; if the first rows have a season, a multiple of its period.
+        Rows per block; a multiple of the period if the first rows have a season.
     means, deviations : ndarray of shape (n_blocks, d)
-        Means and standard deviations of the rows of each block without the season; missing numbers do not count.
+        Means and standard deviations of each block without the season; missing numbers do not count.
     """
 
     def __init__(self, numbers: Any, encoding: Encoding | None) -> None:
@@ -100,7 +100,7 @@ class LongSeries:
 
     @property
     def features(self) -> Floats:
-        """The means and the logarithms of the deviations: a change of spread is a change of level in the latter."""
+        """The means, and the logarithms of the deviations, in which a change of spread is a change of level."""
         deviations = self.deviations[:, ~self.is_binary]
         usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
         return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
@@ -110,14 +110,14 @@ class LongSeries:
         return self._list_held(self._read)
 
     def list_background(self, background: Floats) -> Any:
-        """Return what is not a change in all rows: the season, and the background interpolated between blocks."""
+        """Return the season plus the background, interpolated between blocks, in all rows."""
         return self._list_held(
             lambda start, stop: self._read_season(start, stop) + self._spread(background, start, stop)
         )
 
     @property
     def columns(self) -> list[int]:
-        """The column that each of the features describes."""
+        """The number of the column that each feature describes."""
         return [*range(len(self.is_binary)), *np.flatnonzero(~self.is_binary).tolist()]
 
     def _list_held(self, compute: Callable[[int, int], Floats]) -> Any:
@@ -136,19 +136,19 @@ class LongSeries:
         return season if self._is_used.all() else season[:, self._is_used]
 
     def _spread(self, blocks: Floats, start: int, stop: int) -> Floats:
-        """Return values of the blocks at some rows, on lines between the middles of blocks."""
+        """Interpolate values of blocks, at the middles of the blocks, to some rows."""
         middles = (np.arange(len(self.means)) + 0.5) * self.size - 0.5
         return np.column_stack([np.interp(np.arange(start, stop), middles, column) for column in blocks.T])
 
     def locate_in_rows(self, found: FoundChanges, background: Floats) -> FoundChanges:
-        """Locate changes of the blocks among the rows; where several are one, keep the one with the highest score.
+        """Locate changes of blocks among the rows; if several are the same change, keep the highest score.
 
         Parameters
         ----------
         found : FoundChanges
-            In blocks.
+            Changes of the blocks.
         background : ndarray of shape (n_blocks, d)
-            What is not a change in the means, such as a season longer than a block.
+            The part of the means that is not a change, such as a season longer than a block.
         """
         ends = [0, *found.points.tolist(), len(self.means)]
         kept: dict[int, int] = {}
@@ -156,7 +156,7 @@ class LongSeries:
         for number in np.argsort(-found.scores[found.points]).tolist():
             before, point, after = ends[number : number + 3]
             row = self._locate(before, point, after, background)
-            # A block that contains a change is like neither side: its beginning and its end are the same change.
+            # A block that contains a change differs from both sides: its beginning and its end are the same change.
             if all(abs(row - other) >= self.size for other in kept.values()):
                 kept[number] = row
         numbers = sorted(kept)

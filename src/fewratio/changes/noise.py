@@ -1,4 +1,4 @@
-"""Noise of a series: dependence on earlier rows, swings of the spread, and simulated series that have nothing else."""
+"""Noise of a series: dependence on earlier rows, swings of the spread, and simulated series with only this noise."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,17 +13,16 @@ _HIGHEST_ORDER = 3
 _BURN_IN = 200
 # Coefficients of a series that would grow without bound are shrunk to this root.
 _LARGEST_ROOT = 0.99
-# Clustering of the spread: the share of a square that is added to the variance of the next row, and the share of that
-# which remains in each later row.
+# Clustering of the spread: the share of a square that is added to the variance of the next row, and the share of this
+# increase that remains in each later row.
 _CLUSTERS = [(reaction, lasting) for lasting in (0.98, 0.95, 0.85, 0.7) for reaction in (0.2, 0.1, 0.05)]
 # Twice the log likelihood that one and two parameters gain by chance in a twentieth of cases.
 CONTRADICTION = 3.84, 5.99
-# The price of two parameters by Akaike (1974): what a spread that swings must gain to explain a series instead of a
-# change.
+# The price of two parameters by Akaike (1974), which a swinging spread must gain to be preferred to a change.
 AKAIKE_PRICE = 4.0
-# Fewer rows, or rows half of which hardly move, have no spread that swings.
+# With fewer rows, or if half of the rows hardly move, the spread is taken as constant.
 _LEAST_SWINGING, _MOVES = 50, 0.01
-# Fewer rows hide how they depend on each other.
+# With fewer rows, their dependence cannot be estimated well.
 SHORT = 50
 
 
@@ -37,12 +36,12 @@ class Autoregressions(NamedTuple):
     innovations : ndarray of shape (n - highest order, d)
         The residuals.
     standardised : ndarray of the same shape
-        The same in units of the deviation of their segments.
+        The innovations in units of the deviation of their segments.
     lengths : ndarray of shape (d,)
         Minus twice the log likelihood, plus the price of the order.
     tails : ndarray of shape (d,)
-        Weight of the tails, 1 for a normal distribution: the factor by which the variance of a variance is larger. 1
-        also for two values, whose variance follows from their shares.
+        Weight of the tails: how many times larger the variance of a variance is than for a normal distribution. 1 for
+        columns of two values, whose variance follows from their shares.
     """
 
     coefficients: Floats
@@ -53,14 +52,15 @@ class Autoregressions(NamedTuple):
 
 
 class Swings(NamedTuple):
-    """How the spread of each column swings, without a change.
+    """How the spread of each column swings, apart from changes.
 
     Attributes
     ----------
     saved : ndarray of shape (d,)
-        How much it raises twice the log likelihood, less the price of its parameters; 0 for a constant spread.
+        How much the swings raise twice the log likelihood, less the price of their parameters; 0 for a constant spread.
     reaction, persistence : ndarray of shape (d,)
-        The share of a square that is added to the next variance, and the share of that which remains in each later row.
+        The share of a square that is added to the next variance, and the share of this increase that remains in each
+        later row.
     """
 
     saved: Floats
@@ -75,10 +75,10 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
     ----------
     residuals : ndarray of shape (n, d)
     rounding : ndarray of shape (d,)
-        The least variances.
+        The smallest possible variances.
     points : sequence of int, or ndarray of shape (n_points, d)
-        The first rows of all segments but the first, for all columns or for each; each segment has its own variance of
-        innovations.
+        The first rows of all segments but the first, for all columns or for each column. The variance of the
+        innovations differs between segments.
     """
     n, d = residuals.shape
     highest = min(_HIGHEST_ORDER, n // 10)
@@ -121,14 +121,14 @@ def fit_autoregressions(residuals: Floats, rounding: Floats, points: Sequence[in
 def fit_swings(standardised: Floats, least: float = CONTRADICTION[1]) -> Swings:
     """Fit how the spread of each column reacts to earlier rows, as in a GARCH process (Bollerslev 1986).
 
-    Among the candidates that the rows do not contradict, the most persistent is returned: its swings are the slowest.
+    Among the candidates that the rows do not contradict, the most persistent one is returned, with the slowest swings.
 
     Parameters
     ----------
     standardised : ndarray of shape (n, d)
         Innovations of mean square 1.
     least : float
-        What swings must gain.
+        The smallest gain in twice the log likelihood for swings to be returned.
     """
     squares, nothing = standardised**2, np.zeros(standardised.shape[1])
     moves = np.median(squares, axis=0) > _MOVES
@@ -155,7 +155,7 @@ def _cluster(squares: Floats, reaction: float, persistence: float) -> Floats:
 
 
 class Simulator:
-    """Make series that have the noise of one, and no changes.
+    """Simulate series with the noise of a given series, but without changes.
 
     Parameters
     ----------
@@ -196,9 +196,9 @@ class Simulator:
 
 
 def _lengthen_memory(residuals: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
-    """Return the coefficients of a short series, corrected for the bias of few rows, and its innovations.
+    """Return the coefficients of a short series, corrected for bias, and its innovations.
 
-    In so few rows no criterion finds the first coefficient, and its estimate is too small by (1 + 3 c) / n
+    With so few rows no criterion selects the first coefficient, and its estimate is too small by (1 + 3 c) / n
     (Kendall 1954).
     """
     before, after = residuals[:-1], residuals[1:]
@@ -209,7 +209,7 @@ def _lengthen_memory(residuals: Floats, coefficients: Floats) -> tuple[Floats, F
 
 
 def _swing(noise: Floats, reaction: float, persistence: float) -> Floats:
-    """Let the spread of noise react to the rows before."""
+    """Let the spread of noise react to earlier rows."""
     usual = (noise**2).mean() or 1.0
     variance, result = np.ones(noise.shape[1]), np.empty_like(noise)
     for row, values in enumerate(noise):

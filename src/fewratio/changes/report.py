@@ -18,28 +18,28 @@ _HOW_TO_READ = (
     "are changes, in colour in the columns that changed. In columns of zeros and ones, ticks mark the ones, and "
     "the line is their share."
 )
-# Columns in a report, and in a picture.
+# The most columns in a report, and in a picture.
 _MOST_COLUMNS, _MOST_DRAWN = 8, 4
-# The height of the only chart of a column, and of one of several.
+# The height of a single chart of a column, and of one of several.
 _ALONE, _BESIDE = 240, 150
-# The most rows to draw one by one, and the stretches whose lowest, mean and highest value are drawn instead.
+# The most rows to draw one by one; longer series are drawn as this many stretches, with minimum, mean and maximum.
 _MOST_ROWS, _STRETCHES = 1500, 700
-# A line through fewer scores shows nothing that the table does not.
+# A line through fewer scores adds nothing to the table.
 _FEWEST_SCORES = 5
-# Times the usual distance of two rows from which on a gap is left open.
+# Lines are interrupted where two rows are this many times as far apart as usual.
 _GAP = 3
-# Rows checked for a time zone: it may equal UTC in winter.
+# How many rows to check for a time zone, which may equal UTC in winter.
 _LOOKED_AT = 50
 
 
 def report_changes(result: Any, name: str, command: str | None) -> page.Report:
-    """Say when a series changed, and what changed.
+    """Report when a series changed, and what changed.
 
     Parameters
     ----------
     result : ChangeResult
     name : str
-        What the series is called.
+        Name of the series.
     command : str or None
         The command that makes the report; by default a call in Python.
     """
@@ -70,7 +70,7 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
 
 
 def report_each(results: Any, name: str, command: str | None) -> page.Report:
-    """Say when each of several series changed.
+    """Report when each of several series changed.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def report_each(results: Any, name: str, command: str | None) -> page.Report:
         about = f"{part.answer} {part.facts['Rows']}."
         blocks = [block for section in part.sections[:-1] for block in section.blocks]
         if sections:
-            # How to read the charts is said once.
+            # Explain only once how to read the charts.
             blocks = [block for block in blocks if not isinstance(block, page.Text) or block.text != _HOW_TO_READ]
         sections.append(page.Section(series, [page.Text(about), *blocks]))
     making = page.describe_making(results.settings, command, "detect_changes", ("series",))
@@ -112,7 +112,7 @@ def draw_changes(result: Any) -> Picture:
 
 
 def _is_zoned(result: Any) -> bool:
-    """Return whether the clock of the rows' zone shows other times than UTC."""
+    """Return whether the rows have a time zone other than UTC."""
     if result.times is None or result.times.dtype.kind != "M":
         return False
     rows = np.linspace(0, len(result.times) - 1, _LOOKED_AT).astype(int)
@@ -121,7 +121,7 @@ def _is_zoned(result: Any) -> bool:
 
 
 def _read_clock(result: Any, rows: NDArray[Any]) -> NDArray[Any]:
-    """Return when rows came, as the clock of their zone shows it, or their numbers."""
+    """Return the local times of rows, or their numbers."""
     if result.times is None:
         return rows
     if _is_zoned(result):
@@ -144,7 +144,7 @@ def write_moments(moments: NDArray[Any]) -> list[str]:
 
 
 def _make_plain(moments: NDArray[Any]) -> list[Any]:
-    """Return moments in the form a chart expects: dates as ISO texts in UTC."""
+    """Return moments as charts expect them: dates as ISO texts in UTC."""
     if moments.dtype.kind != "M":
         return moments.tolist()
     days = moments.astype("datetime64[D]")
@@ -204,7 +204,7 @@ def _find_gaps(result: Any, starts: NDArray[Any]) -> list[int]:
 
 
 def _open_gaps(data: dict[str, list[Any]], gaps: list[int]) -> dict[str, list[Any]]:
-    """Add a row without values before each gap, at which lines end."""
+    """Add a row without values before each gap, to interrupt the lines."""
     opened = {key: list(values) for key, values in data.items()}
     for place in reversed(gaps):
         for key, values in opened.items():
@@ -213,7 +213,7 @@ def _open_gaps(data: dict[str, list[Any]], gaps: list[int]) -> dict[str, list[An
 
 
 def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) -> tuple[Floats, ...]:
-    """Return mean, lowest and highest value of stretches of rows in some columns, and the level of their segments."""
+    """Return the mean, minimum and maximum of some columns in stretches of rows, and the level of their segments."""
     ends = [*starts[1:].tolist(), len(result.scores)]
     mean, low, high, levels = np.empty((4, len(starts), len(places)))
     for number, (start, stop) in enumerate(zip(starts.tolist(), ends, strict=True)):
@@ -241,7 +241,7 @@ def _series(result: Any) -> list[page.Block]:
 
 
 def _write_sides(change: dict[str, Any]) -> list[Any]:
-    """Write levels or means, and deviations, before and after a change; shares have no deviation of their own."""
+    """Write levels or means, and deviations, before and after a change; shares have no deviation."""
     of = "level" if change["kind"] == "level" else "mean"
     means = change[f"{of}_before"], change[f"{of}_after"]
     if change["kind"] == "share":
@@ -253,11 +253,11 @@ def _write_sides(change: dict[str, Any]) -> list[Any]:
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
     if not changes:
         return page.Text("No clear change: trends, seasons and chance may explain the whole series.")
-    # A row for each column that changed at a moment.
+    # One row per column that changed at a moment.
     when = [text for text, change in zip(when, changes, strict=True) for _ in range(1 + len(change["also"]))]
     changes = [change | each for change in changes for each in ({}, *change["also"])]
     are_shares = [change["kind"] == "share" for change in changes]
-    # How many of the columns that compare both sides to show.
+    # How many of the columns that compare both sides are shown.
     n_sides = 2 if all(are_shares) else 4
     table = [
         [

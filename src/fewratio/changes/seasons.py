@@ -1,4 +1,4 @@
-"""Seasons of a series: what returns after a period is not a change."""
+"""Seasons of a series: patterns that repeat after a period are not changes."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from fewratio.core.shapes import Floats
 
-# Fewest periods and most waves of a season; and the waves beside which a step is looked for.
+# The fewest periods and most waves of a season; and the waves that are also fitted together with a step.
 _LEAST_PERIODS, _MOST_WAVES, _BESIDE_STEP = 2, 6, 3
-# Fewest rows to look for a period in, and how much more similar values must be after a period than after half of it.
+# The fewest rows for a period, and how much more similar values must be after a period than after half of it.
 _LEAST_ROWS, _ALIKE = 40, 0.3
-# Fewest rows of a season, such as two years of months; and per wave.
+# The fewest rows of a season, such as two years of months, and the fewest rows per wave.
 _LEAST_MONTHS, _FEWEST = 24, 8
 # Frequencies tried per frequency of the Fourier transform.
 _FINER = 8
@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.05
 
 
 def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
-    """Return the row at which the size of a season changes most, and the season with the sizes on both sides.
+    """Return the row at which the amplitude of a season changes most, and the season with both amplitudes.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
 
 
 def average_phases(series: Floats, period: int) -> Floats:
-    """Return the season of each column by phase: medians of the rows less a moving mean."""
+    """Return the season of each column by phase: the medians of the rows after subtracting a moving mean."""
     kernel = np.ones(period + 1 - period % 2)
-    # If the period is even, the first and the last row count half.
+    # If the period is even, the first and the last row have half the weight.
     kernel[[0, -1]] /= 2 - period % 2
     half, season = len(kernel) // 2, np.empty((period, series.shape[1]))
     for j, column in enumerate(series.T):
@@ -53,7 +53,7 @@ def average_phases(series: Floats, period: int) -> Floats:
 
 
 def find_period(series: Floats) -> float:
-    """Return the period of a season, in rows: values are similar after a period, but not after half of it; 0 if none.
+    """Return the period of a season in rows, after which values are similar, but not after half of it; 0 if none.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ def find_period(series: Floats) -> float:
 
 
 def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
-    """Yield seasons of one to six sine waves, of two periods or more; six make any shape of twelve months.
+    """Yield seasons of one to six sine waves and at least two periods; six waves fit any pattern of twelve months.
 
-    A step would bend the waves and hide their frequency, so they are fitted with and without one.
+    A step would distort the waves and hide their frequency, so they are fitted with and without one.
 
     Yields
     ------
     n_parameters : int
-        Per column, besides the frequency.
+        Number of parameters per column, without the frequency.
     season : ndarray of shape (n, d)
     points : list of int
         The step, if there is one.
@@ -94,7 +94,7 @@ def propose_seasons(series: Floats) -> Iterator[tuple[int, Floats, list[int]]]:
 
 
 def _fit_waves(series: Floats, frequency: float, n_waves: int) -> Floats:
-    """Fit waves together with a line, and return them without it."""
+    """Fit waves and a line together; return the waves."""
     basis = _make_waves(len(series), frequency, n_waves)
     coefficients = np.linalg.lstsq(basis, series)[0]
     return basis[:, : 2 * n_waves] @ coefficients[: 2 * n_waves]
@@ -106,11 +106,11 @@ def _make_waves(n: int, frequency: float, n_waves: int) -> Floats:
 
 
 def find_frequency(series: Floats, n_waves: int = 1) -> float:
-    """Return the frequency about a line, in periods per row, whose waves are strongest together."""
+    """Return the frequency, in periods per row, with the strongest waves in all columns after removing a line."""
     n = len(series)
     line = np.column_stack([np.ones(n), np.linspace(-1, 1, n)])
     level = series - line @ np.linalg.lstsq(line, series)[0]
-    # Column by column: each transform is many times as large as its column.
+    # Column by column, since each transform is many times as large as its column.
     power = np.zeros(_FINER * n // 2 + 1)
     for column in level.T:
         power += np.abs(np.fft.rfft(column, _FINER * n)) ** 2
@@ -120,7 +120,7 @@ def find_frequency(series: Floats, n_waves: int = 1) -> float:
 
 
 def _fit_step(series: Floats, basis: Floats) -> tuple[Floats, int]:
-    """Return the step that best explains the series beside a basis, both fitted together."""
+    """Return the step that best explains the series, fitted together with a basis."""
     n, margin = len(series), max(1, int(_LEAST_SHARE * len(series)))
     orthogonal, _ = np.linalg.qr(basis)
     residuals = series - orthogonal @ (orthogonal.T @ series)

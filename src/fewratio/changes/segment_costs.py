@@ -1,4 +1,4 @@
-"""Costs of the segments of a series, from cumulative sums: which to cut it into, and what a single split gains."""
+"""Costs of segments of a series, from cumulative sums: find the best segments, and the gain of single splits."""
 
 import numpy as np
 from scipy.ndimage import median_filter
@@ -6,25 +6,25 @@ from scipy.special import xlogy
 
 from fewratio.core.shapes import Floats, Numbers
 
-# Weight, in rows, of the common variance in that of each segment: a few equal rows are not infinitely likely.
+# The common variance counts as this many rows of each segment, so that a few equal rows are not infinitely likely.
 PRIOR_ROWS = 2.0
 # The search chooses among this many positions; in a longer series each change then moves to the best row nearby.
 POSITIONS = 1000
-# Changes are rare: at most half the square root of the number of rows.
+# At most this many changes, times the square root of the number of rows.
 MOST_CHANGES = 0.5
 # Rows of the running median, which removes isolated values.
 _RUNNING = 7
-# A value with a larger share of the rows has its own probability.
+# A value with a larger share of the rows is modelled by its probability.
 _ATOM = 0.25
 # Rows on either side of a split that is tried.
 _LEAST_SPLIT = 5
 
 
 class Cost:
-    """Minus twice the log likelihood of any consecutive rows as one segment, from cumulative sums.
+    """Minus twice the log likelihood of consecutive rows as one segment, from cumulative sums.
 
-    `common` is the variance of the noise. If `positions` are given, in order, segments begin and end only there: a long
-    series keeps no others.
+    `common` is the variance of the noise. If sorted `positions` are passed, segments begin and end only there, which
+    saves memory for a long series.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class Cost:
 
 
 def measure_row(variances: Floats, rounding: Floats) -> Floats:
-    """Return minus twice the mean log likelihood of a row, but for a constant, by `rounding_variance`.
+    """Return minus twice the mean log likelihood of a row, up to a constant, given `rounding_variance`.
 
-    It is the logarithm of the variance; for two values, the entropy of the shares that have this variance.
+    It is the logarithm of the variance; for columns of two values, the entropy of the shares with this variance.
     """
     has_two = rounding < 0
     lengths = np.log(np.where(has_two, 1.0, np.maximum(variances, rounding)))
@@ -113,7 +113,7 @@ def refine_points(cost: Cost, points: list[int], reach: int, first: int = 0, las
 
 
 class SplitGains:
-    """How much a split at a row raises the likelihood of the rows around it, at all scales.
+    """The gain in likelihood of a split at a row, for neighbourhoods of all sizes.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class SplitGains:
         return float(self._largest(start, np.array([point]), stop)[0])
 
     def _largest(self, start: int, positions: Numbers, stop: int) -> Floats:
-        """Go through neighbourhoods of splits within `start` and `stop`, each twice as large as the last."""
+        """Return the largest gain over neighbourhoods within `start` and `stop`, each twice as large as the last."""
         found, reach = np.full(len(positions), -np.inf), 2 * _LEAST_SPLIT
         while len(positions):
             starts, stops = np.maximum(positions - reach, start), np.minimum(positions + reach, stop)
@@ -161,13 +161,14 @@ def estimate_noise(series: Floats) -> Floats:
 
 
 def rounding_variance(series: Floats) -> Floats:
-    """Return the smallest variance that rows of each column may have, by its resolution.
+    """Return the smallest variance that segments of each column may have, given its resolution.
 
-    A column of few values is often constant for some rows, which must not count as rows without variance. It is the
-    variance of a choice between two neighbouring values. If one value is most frequent, such as no rain, a run of n of
-    them gains no more likelihood than its probability allows: the share of that value to the power of n. A column that
-    stays at each value for long has a quarter of the variance of one move in all rows: each of its steps is a change.
-    Two values have no smallest variance, but minus their squared distance: their variance is that of a share.
+    A column of few values is often constant for some rows, which must not count as rows without variance. The smallest
+    variance is that of a choice between two neighbouring values. If one value is very frequent, such as no rain, a run
+    of n of them gains no more likelihood than its probability allows: the share of that value to the power of n. A
+    column that stays at each value for long has a quarter of the variance of one move in all rows, so that each of its
+    steps is a change. For columns of two values, minus their squared distance is returned: their variance is that of a
+    share.
     """
     least = []
     for column in series.T:
@@ -184,12 +185,12 @@ def rounding_variance(series: Floats) -> Floats:
 
 
 def has_two_values(column: Floats) -> bool:
-    """Return whether a column has two values: the share of one of them determines its spread."""
+    """Return whether a column has two values, so that their shares determine its spread."""
     return len(np.unique(column)) == 2
 
 
 def is_share(column: Floats) -> bool:
-    """Return whether a column has zeros and ones that alternate."""
+    """Return whether a column consists of alternating zeros and ones."""
     return has_two_values(column) and column.min() == 0 and column.max() == 1 and not is_staircase(column)
 
 

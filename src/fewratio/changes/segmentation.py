@@ -2,9 +2,9 @@
 
 Each segment has its own level, spread and perhaps slope in each column; or one line has kinks. Dynamic programming over
 a falling penalty proposes segmentations; smooth trends without changes compete with them. The one with the best
-penalised likelihood of its residuals wins. The residuals are an autoregression whose spread may swing: what dependence
-explains is not a change. Each change is then confirmed: series with the same noise but without the change must rarely
-gain as much from one.
+penalised likelihood of its residuals is chosen. The residuals are modelled as an autoregression whose spread may swing,
+so that dependence does not look like a change. Each change is then confirmed: simulated series with the same noise but
+without the change must rarely gain as much from one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,11 +42,11 @@ from fewratio.core.units import clip_far
 from fewratio.progress import OnStep, progress_bar
 
 # The price of a parameter, in units of log n: level and spread together cost 3 log n, as in the modified BIC of Zhang
-# and Siegmund (2007). It, the orders and the form of the model were chosen on the 15 series of the development half
-# (benchmarks/answers.py --only annotated), without a record of the search. On the test half the model does worse.
+# and Siegmund (2007). The price, the orders and the form of the model were chosen on the 15 series of the development
+# half (benchmarks/answers.py --only annotated), without a record of the search. The model does worse on the test half.
 _PRICE = 1.5
 _HIGHEST_DEGREE = 3
-# In place of a degree: one line with kinks.
+# Used as degree: one line with kinks.
 KINKED = -1
 _MOST_KINKS = 4
 # Values more than this many deviations from the running median are clipped.
@@ -56,20 +56,20 @@ _FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
 _STEPS = 4 * len(_FACTORS)
 # Fewest rows of a series.
 LEAST_ROWS = 14
-# Twice the logarithm of a Bayes factor below which evidence is weak (Kass and Raftery 1995).
-# Values as they are; and what is added to counts before their square root.
+# Unchanged values; and the constant added to counts before taking square roots.
 PLAIN, _ANSCOMBE = "plain", 0.375
+# Twice the logarithm of a Bayes factor below which evidence is weak (Kass and Raftery 1995).
 _CLOSE = 6.0
 # Changes within this many rows of where a season stops are the same change.
 _TOGETHER = 10
-# A segment is constant if at least this share of it is: some rows of noise beyond its end look calm. In noise, at least
-# this share of the rows moves.
+# A segment counts as constant if at least the first share of it is, since noise at its end may look calm. In noise, at
+# least the second share of the rows moves.
 _QUIET, _MOVES = 0.75, 0.8
-# Forms of a series to try: with or without a season, with levels or slopes.
+# The number of forms to try: with or without a season, with levels or slopes.
 _FORMS = 4
-# Simulated series without a change to compare each change with, and the share of them that may gain more.
+# Each change is compared with this many simulated series without it, of which at most this share may gain more.
 _SIMULATED, _CHANCE = 99, 0.05
-# Positions at which to split these, and the most numbers to simulate in all.
+# Positions at which to split simulated series, and the most numbers to simulate in all.
 _TRIED, _MOST_SIMULATED = 200, 4e6
 
 
@@ -79,27 +79,27 @@ class Segmentation(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (n, d)
-        The series as it was compared: logarithms or square roots of some columns.
+        The series as compared, with logarithms or square roots of some columns.
     scales : list of str
-        How each column was compared: "plain", "logarithms" or "square roots".
+        The scale of each column: "plain", "logarithms" or "square roots".
     points : list of int
         Numbers of the first rows of all segments but the first.
     gains : list of float
-        How much each point raises twice the log likelihood of the two segments beside it.
+        How much each point raises twice the log likelihood of the two adjacent segments.
     degree : int
         Degree of the polynomial in each segment; `KINKED` for lines that meet.
     background : ndarray of shape (n, d)
-        What is not a change: the season, and the trend if there are no changes.
+        The part that is not a change: the season, plus the trend without changes or the slope common to all segments.
     residuals : ndarray of shape (n, d)
         The rows less the background and the segments' levels and slopes.
     swings : Swings
         How the spread of each column swings.
     stop : int or None
-        Which of the points is where a season stops, begins or changes its size.
+        The point at which a season stops, begins or changes its amplitude.
     tie : int or None
-        The row of a step that explains the series about as well as a line does, whichever was chosen.
+        The row of a step that explains the series about as well as a line, whichever was chosen.
     owners : mapping of int to int
-        The column of each point that was found in a single one.
+        The column of each point that was found in a single column.
     """
 
     rows: Floats
@@ -116,15 +116,15 @@ class Segmentation(NamedTuple):
 
 
 class _Scale(NamedTuple):
-    """How a column may be compared.
+    """A scale on which a column can be compared.
 
     Attributes
     ----------
     apply, undo : callable
     jacobian : callable
-        What turns twice the negative log likelihood of its values into that of the column.
+        Difference between minus twice the log likelihood of the column and that of the transformed values.
     suits : callable
-        Whether a column can be compared like this.
+        Whether a column can be compared on this scale.
     """
 
     apply: Callable[[Floats], Floats]
@@ -133,7 +133,7 @@ class _Scale(NamedTuple):
     suits: Callable[[Floats], bool]
 
 
-# Steps of growth by factors are equal by logarithms; counts vary equally at any level by square roots (Anscombe 1948).
+# Logarithms make growth by equal factors linear; square roots make the variance of counts constant (Anscombe 1948).
 _SCALES = {
     PLAIN: _Scale(lambda x: x, lambda y: y, lambda x: 0.0, lambda x: True),
     "logarithms": _Scale(np.log, np.exp, lambda x: 2 * float(np.log(x).sum()), lambda x: bool(x.min() > 0)),
@@ -158,9 +158,9 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        In order of time, without gaps.
+        The series in order of time, without gaps.
     trend : bool
-        Whether levels may move without a change.
+        Whether levels may drift without a change.
     may_transform : bool
         Whether columns may be compared by their logarithms or square roots.
     """
@@ -171,7 +171,7 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     # Changed in place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
     background = np.zeros_like(clean)
-    # From the original rows: subtracting a season turns few distinct values into many.
+    # Computed before subtracting a season, which turns few distinct values into many.
     rounding = rounding_variance(tame(clean)[:, is_used])
     with progress_bar(_STEPS, "segmenting") as report:
         best, background[:, is_used] = _find_best(tame(clean)[:, is_used], rounding, trend, report)
@@ -197,7 +197,7 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     swings = Swings(*np.zeros((3, rows.shape[1])))
     for each, of_used in zip(swings, found, strict=True):
         each[is_used] = of_used
-    # Fitted to tamed values: a far one must not move the level of its segment.
+    # Fitted to clipped values, so that an outlier does not shift the level of its segment.
     residuals = subtract_segments(tamed, best.points, best.degree)
     residuals += clean - tamed
     tie = _find_tie(used, rounding, best) if trend and stop is None else None
@@ -205,7 +205,7 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
         clean -= residuals
         background += clean
     elif best.degree:
-        # The slope that segments share; steps between them belong to the changes.
+        # The common slope of all segments is background; the steps between them belong to the changes.
         levelled, time = (subtract_segments(each, best.points, 0) for each in (tamed, _times(len(rows))[:, None]))
         levelled *= time
         background += _times(len(rows))[:, None] * (levelled.sum(0) / (time**2).sum())
@@ -224,12 +224,12 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
 
 
 def trace_levels(found: Segmentation, points: list[int]) -> Floats:
-    """Return the level, with the slope and season, that the segments between points have in each row."""
+    """Return the level of each row (including slope and season), given the first rows of the segments."""
     return _undo(found, _fit_levels(found, points))
 
 
 def trace_steps(found: Segmentation, points: list[int]) -> tuple[Floats, Floats]:
-    """Return the levels just before each point, and what a step alone makes of them there: (n_points, d) each."""
+    """Return the levels just before each point, and these levels after the step, each of shape (n_points, d)."""
     levels, after = _fit_levels(found, points), np.array(points, dtype=np.intp)
     own = levels - found.background
     before = levels[after - 1]
@@ -245,10 +245,10 @@ def _undo(found: Segmentation, levels: Floats) -> Floats:
 
 
 def _fit_levels(found: Segmentation, points: list[int]) -> Floats:
-    """Return the same as `trace_levels`, as it was compared: some columns are logarithms."""
+    """Return `trace_levels` on the scales of comparison, such as logarithms."""
     levels = found.rows - found.residuals
     for start, stop in zip([0, *points], [*points, len(levels)], strict=True):
-        # In short segments, far values were clipped too.
+        # Add what clipping removed from the level of short segments.
         levels[start:stop] += np.median(found.residuals[start:stop], axis=0)
     if points != found.points:
         left = found.rows - found.background
@@ -257,7 +257,7 @@ def _fit_levels(found: Segmentation, points: list[int]) -> Floats:
 
 
 def _find_tie(series: Floats, rounding: Floats, best: _Proposal) -> int | None:
-    """Return a step that explains a series about as well as a line does, if a step or a line was chosen."""
+    """Return a step that explains a series about as well as a line, if a step or a line was chosen; else None."""
     if (
         not series.shape[1]
         or len(best.points) > 1
@@ -273,7 +273,7 @@ def _find_tie(series: Floats, rounding: Floats, best: _Proposal) -> int | None:
 
 
 def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: bool) -> dict[int, int]:
-    """Return changes of single columns, far from others, that chance would not produce, each with its column."""
+    """Find changes of single columns that all columns together hide; return the column of each."""
     n, d = series.shape
     found: dict[int, int] = {}
     if d < 2 or n < LEAST_ROWS:
@@ -304,7 +304,7 @@ def _has_clear_step(rows: Floats, place: int) -> bool:
 def _find_stop(
     rows: Floats, season: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool
 ) -> tuple[tuple[int, float] | None, Floats]:
-    """Return where a season stops, begins or changes its size, the gain, and the season with that change."""
+    """Return where a season stops, begins or changes its amplitude, the gain, and the season with that change."""
     if not season.any() or len(rows) < SHORT:
         return None, season
     point, resized = resize_season(rows, season)
@@ -314,7 +314,7 @@ def _find_stop(
         described = [*_describe_as(left, rounding, [], trend), *_describe_as(left, rounding, [point], trend)]
         lengths.append(min(described).length)
     gain = lengths[0] - lengths[1]
-    # A moment, and a size in each column.
+    # The price of a moment, and of one amplitude per column.
     if gain <= change_penalty(len(rows), 0, np.ones(int(is_used.sum()))):
         return None, season
     return (point, float(gain)), resized
@@ -328,7 +328,7 @@ def describe_nothing(rows: Floats) -> Segmentation:
 
 def _find_units(rows: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return the middle and unit of each column, and whether it varies."""
-    # Isolated values must not set the unit.
+    # Outliers must not affect the unit.
     spread = tame(rows).std(0)
     # The spread of equal numbers may be a rounding error.
     is_used = (np.ptp(rows, axis=0) > 0) & (spread > 0)
@@ -342,7 +342,7 @@ def _in_units(rows: Floats, middle: Floats, scale: Floats) -> Floats:
 
 
 def _choose_scale(column: Floats, trend: bool) -> str:
-    """Return how to compare a column: as what it has the best likelihood, as a density of the column itself."""
+    """Return the scale on which a column has the highest likelihood, as a density of the column itself."""
     if np.ptp(column) == 0 or len(column) < LEAST_ROWS:
         return PLAIN
     lengths = {}
@@ -394,26 +394,26 @@ def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) ->
 
 
 def _find_season(series: Floats, rounding: Floats, trend: bool) -> tuple[Floats, float]:
-    """Return the season that shortens the description of a series most, and its price; 0 if none does."""
+    """Return the season that shortens the description of a series most, and its price; 0 if there is none."""
     most, best, unit = 0.0, (np.zeros_like(series), 0.0), _PRICE * np.log(len(series))
-    # Waves would blur steps without noise.
+    # Waves would blur the steps of columns without noise.
     has_steps = [is_staircase(column) for column in series.T]
     for n_parameters, season, points in propose_seasons(series):
         without, with_it = (_measure_columns(each, rounding, points, trend) for each in (series, series - season))
         gains = np.where(has_steps, 0.0, np.maximum(without - with_it - unit * n_parameters, 0.0))
         if gains.sum() - unit > most:
-            # Not all columns have the season.
+            # Only some columns have the season.
             price = unit * (1 + n_parameters * np.count_nonzero(gains))
             most, best = float(gains.sum()) - unit, (np.where(gains > 0, season, 0.0), float(price))
     return best
 
 
 def _choose(series: Floats, rounding: Floats, proposals: Iterator[_Proposal]) -> _Proposal:
-    """Return the best description, with a spread that may swing."""
+    """Return the best description, allowing for swings of the spread."""
     known = sorted(proposals)
     calm = next(each for each in known if not each.points)
     best, others = _with_swings(series, rounding, calm), [each for each in known if each.points]
-    # Many changes also explain swings of the spread: if there are any, fewer changes with swings may be better.
+    # Many changes can imitate swings of the spread, so fewer changes with swings may be better.
     others = others[:1] if best.length == calm.length else others
     return min(best, *(_with_swings(series, rounding, each) for each in others)) if others else best
 
@@ -455,7 +455,7 @@ def _propose(series: Floats, rounding: Floats, trend: bool, report: Callable[[],
 
 
 def _find_kink(series: Floats, knots: list[int]) -> int:
-    """Return the row at which one more kink explains most."""
+    """Return the row at which one more kink improves the fit most."""
     n, time = len(series), np.arange(len(series), dtype=np.float64)
     rows = _list_splits(n, 5)
     hinges = np.maximum(time[:, None] - rows + 1, 0)
@@ -481,7 +481,7 @@ def _list_degrees(points: list[int], trend: bool) -> range:
 
 
 def _measure_columns(series: Floats, rounding: Floats, points: list[int], trend: bool) -> Floats:
-    """Return how long the description of each column is with given changes, but for the price of these."""
+    """Return the length of the description of each column with given changes, without their price."""
     lengths = [
         fit_autoregressions(subtract_segments(series, points, degree), rounding, points).lengths
         + _PRICE * np.log(len(series)) * degree
@@ -491,7 +491,7 @@ def _measure_columns(series: Floats, rounding: Floats, points: list[int], trend:
 
 
 def _describe(series: Floats, rounding: Floats, points: list[int], degree: int) -> _Proposal:
-    """Describe the series by segments; the shorter its description, the better."""
+    """Describe the series by segments; a shorter description is better."""
     n, is_kinked = len(series), degree == KINKED
     price = _PRICE * np.log(n)
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if is_kinked else points)
@@ -506,20 +506,20 @@ def _fit_swings(
 ) -> Swings:
     """Fit how the spread of each column swings within segments.
 
-    While changes and swings compete, swings cost less (`AKAIKE_PRICE`): in doubt there is no change. What is then
-    simulated and noted needs clear evidence.
+    While changes and swings compete, swings cost less (`AKAIKE_PRICE`): in doubt there is no change. Swings that are
+    simulated and reported need clear evidence.
     """
     fits = fit_autoregressions(subtract_segments(series, points, degree), rounding, [] if degree == KINKED else points)
     found = fit_swings(fits.standardised, least)
-    # The share of one of two values determines the spread.
+    # In columns of two values, the shares determine the spread.
     return Swings(*(np.where(rounding < 0, 0.0, each) for each in found))
 
 
 def change_penalty(n: int, degree: int, tails: Floats) -> float:
     """Return the price of a change, given the weight of the tails of each column.
 
-    In one column each parameter has its price; that of the spread depends on the tails. Further columns add what their
-    noise explains: the mean of a chi-squared variable, and the deviation for that price (Laurent and Massart 2000).
+    In one column, each parameter has a price; that of the spread depends on the tails. Further columns add what their
+    noise alone gains: the mean of a chi-squared variable, and its deviation at that price (Laurent and Massart 2000).
     """
     parameters = 1 + degree + tails
     price = _PRICE * np.log(n) * np.median(parameters)
@@ -528,7 +528,7 @@ def change_penalty(n: int, degree: int, tails: Floats) -> float:
 
 
 def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: int = 1) -> list[int]:
-    """Drop changes that noise explains, the smallest first; return the others."""
+    """Drop changes that may be noise, the smallest first; return the others."""
     points, degree = proposal.points, proposal.degree
     if not points:
         return []
@@ -542,7 +542,7 @@ def _confirm(series: Floats, rounding: Floats, proposal: _Proposal, n_searches: 
             if not known[span]:
                 points = [point for point in points if point != span[1]]
                 if points and degree != KINKED:
-                    # The nearest one may have been half of the same change.
+                    # The nearest change may have been part of the same change.
                     points = refine_points(cost, points, min(abs(point - span[1]) for point in points))
                 break
         else:
@@ -555,7 +555,7 @@ def _list_spans(points: list[int], n: int) -> list[tuple[int, int, int]]:
 
 
 def _align_constants(rows: Floats, points: list[int]) -> list[int]:
-    """Move each change between a constant and noise to where one ends and the other begins: there is no doubt."""
+    """Move each change between a constant and noise to the exact row at which the constant ends or begins."""
     ends = [0, *points, len(rows)]
     for number in range(1, len(ends) - 1):
         start, point, stop = ends[number - 1 : number + 2]
@@ -573,7 +573,7 @@ def _align_constants(rows: Floats, points: list[int]) -> list[int]:
 
 
 def _sum_gains(series: Floats, rounding: Floats, span: tuple[int, int, int], degree: int) -> float:
-    """Return how much a change, before its penalty, shortens the description of the two segments beside it."""
+    """Return how much a change, without its penalty, shortens the description of the two adjacent segments."""
     start, point, stop = span
     gains = _compute_gains(series[start:stop], rounding, point - start, degree)
     return max(0.0, float(gains.sum()), float(gains.max(initial=0.0)))
@@ -583,7 +583,7 @@ def _is_change(series: Floats, rounding: Floats, span: tuple[int, int, int], deg
     """Return whether series of the same noise without a change rarely gain as much from one."""
     start, point, stop = span
     rows, d = series[start:stop], series.shape[1]
-    # It looks like an innovation of a random walk.
+    # Such a step would otherwise look like an innovation of a random walk.
     if _has_clear_step(rows, point - start):
         return True
     residuals = subtract_segments(rows, [], _null_degree(degree))
@@ -597,22 +597,22 @@ def _is_change(series: Floats, rounding: Floats, span: tuple[int, int, int], deg
     places = np.tile(_find_splits(simulated, many, degree, d), d)
     highest = _compute_gains(simulated, many, places, degree, clusters).reshape(d, n_series).sum(0)
     observed = _compute_gains(rows, rounding, point - start, degree, clusters).sum()
-    # In few rows, each form of the series that is tried may absorb much of the noise.
+    # With few rows, each form that is tried may absorb much of the noise.
     chance = _CHANCE / n_searches / (_FORMS if len(series) < SHORT else 1)
     if chance * (n_series + 1) >= 1:
         return bool(1 + np.sum(highest >= observed) <= chance * (n_series + 1))
-    # The law of the largest of many.
+    # The distribution of the largest of many values (Gumbel).
     unit = np.sqrt(6) / np.pi * highest.std()
     return bool(-np.expm1(-np.exp(-(observed - highest.mean()) / unit - np.euler_gamma)) <= chance)
 
 
 def _null_degree(degree: int) -> int:
-    """Return the degree of the alternative without a change; kinks are compared with a smooth curve."""
+    """Return the degree of the model without a change; kinks are compared with a smooth curve."""
     return _HIGHEST_DEGREE if degree == KINKED else degree
 
 
 def _find_splits(series: Floats, rounding: Floats, degree: int, d: int) -> Numbers:
-    """Return the best rows to split each of many series of d columns, which are passed column by column."""
+    """Return the best row to split each of many series of d columns, which are passed column by column."""
     n = len(series)
     if degree == KINKED:
         by_series = np.moveaxis(series.reshape(n, d, -1), 2, 0)
@@ -626,9 +626,9 @@ def _find_splits(series: Floats, rounding: Floats, degree: int, d: int) -> Numbe
 def _compute_gains(
     series: Floats, rounding: Floats, places: int | Numbers, degree: int, clusters: bool = False
 ) -> Floats:
-    """Return how much a change at its place in each column, before its penalty, shortens the description.
+    """Return how much a change in each column, without its penalty, shortens the description.
 
-    With `clusters` the spread may react to the rows before.
+    With `clusters`, the spread may react to earlier rows.
     """
     places = np.broadcast_to(places, series.shape[1])
     left = np.empty_like(series)

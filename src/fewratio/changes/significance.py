@@ -18,7 +18,7 @@ from fewratio.progress import progress_bar
 from fewratio.testing.permutations import ROUNDING, compute_divergences
 
 _LEVEL, _N_PERMUTATIONS = 0.01, 199
-# Rows of a window to compare, evenly spaced in longer windows: the work grows with their third power.
+# The most rows of a window to compare, evenly spaced: the work grows with their third power.
 _MOST_COMPARED = 50
 _NO_NOISE = 1e-9
 # Numbers to simulate at once.
@@ -28,7 +28,7 @@ Score = Callable[[Floats], float]
 
 
 class ChangeOptions(NamedTuple):
-    """A user's options for the test; None for what is chosen here."""
+    """The user's options for the test; None for the default."""
 
     window: int | None = None
     n_permutations: int | None = None
@@ -38,7 +38,7 @@ class ChangeOptions(NamedTuple):
 
 
 class FoundChanges(NamedTuple):
-    """Changes, with the fields of `ChangeResult`; those of a test have a threshold."""
+    """Changes, with the fields of `ChangeResult`; only a test sets the threshold."""
 
     points: Numbers
     scores: Floats
@@ -57,15 +57,15 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
     rows : ndarray of shape (n, d)
         The series without its background.
     found : Segmentation
-        What is known of it, such as residuals that have no changes.
+        Its segmentation, with residuals that have no changes.
     options : ChangeOptions
     rng : numpy Generator
-        Shuffles.
+        Draws the shuffles.
     """
-    # A few far values must not hide changes. In a series without changes, which values are far does not depend on their
-    # order, so the level of the test holds.
+    # Outliers must not hide changes. In a series without changes, which values are outliers does not depend on their
+    # order, so the test keeps its level.
     residuals = clip_far(found.residuals, FAR)
-    # Rounding errors in a column without noise are not noise.
+    # Ignore rounding errors in a column without noise.
     residuals[:, residuals.std(0) <= _NO_NOISE * np.ptp(rows, axis=0)] = 0
     rows, found = rows - found.residuals + residuals, found._replace(residuals=residuals)
     gains = SplitGains(rows)
@@ -92,7 +92,7 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
 
 
 def _confirm(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
-    """Drop changes one by one that later ones explain; return the others with their scores."""
+    """Drop changes one by one that later changes explain; return the others with their scores."""
     while True:
         ends = [0, *points, gains.n_rows]
         values = np.array([gains.at(*ends[number : number + 3]) for number in range(len(points))])
@@ -109,7 +109,7 @@ def find_by_windows(
     rng: np.random.Generator,
     argument: str,
 ) -> FoundChanges:
-    """Find changes of any kind: the ratio of the windows before and after a row is further from 1 than without changes.
+    """Find changes of any kind: rows where the windows before and after differ more than in series without changes.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def find_by_windows(
     rows, found, options, rng
         As in `find_by_splits`.
     argument : str
-        What messages call the series.
+        Name of the series in messages.
     """
     n = len(rows)
     window = max(1, min(n // 4, _MOST_COMPARED)) if options.window is None else options.window
@@ -145,14 +145,14 @@ def find_by_windows(
 
 
 def window_scores(model: RatioEstimator, rows: Floats, positions: Numbers, window: int) -> Floats:
-    """Return the divergences of the windows before and from each position, summed over both directions."""
+    """Return the divergences between the windows before and after each position, summed over both directions."""
     steps = np.arange(0, window, -(-window // _MOST_COMPARED))
     before, after = positions[:, None] - 1 - steps[::-1], positions[:, None] + steps
     return compute_divergences(model, rows, before, after).sum(0)
 
 
 def check_options(options: ChangeOptions, is_test: bool) -> None:
-    """Refuse invalid options before the work."""
+    """Refuse invalid options before starting."""
     for name, least in (("window", 1), ("n_permutations", 0), ("step", 1)):
         if getattr(options, name) is not None:
             inputs.check_count(name, getattr(options, name), least)
@@ -163,7 +163,7 @@ def check_options(options: ChangeOptions, is_test: bool) -> None:
 
 
 def check_threshold(threshold: Any) -> float:
-    """Return a threshold as a number, or refuse one that every score or none exceeds."""
+    """Return a threshold as a number; refuse one that all scores or no scores exceed."""
     needed = "a finite number above -1, which the divergences of two windows always sum to more than"
     return inputs.check_number("threshold", threshold, -1, np.inf, needed)
 
@@ -207,7 +207,7 @@ def _p_values(highest: Floats, scores: Floats) -> Floats:
 
 
 def _find_peaks(scores: Floats, positions: Numbers, window: int) -> list[int]:
-    """Return positions with the highest score among those less than a window away; the first of equal ones."""
+    """Return positions with the highest score within a window; the first one if scores are equal."""
     found: list[int] = []
     for position in positions:
         near = scores[max(0, position - window + 1) : position + window]

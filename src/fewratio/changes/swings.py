@@ -1,4 +1,4 @@
-"""Slow swings as changes, found by ruptures as a person would mark them."""
+"""Find slow swings as changes with ruptures."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def find_swings(rows: Floats) -> FoundChanges:
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Columns are compared in units of their deviation.
+        The series; columns are compared in units of their deviation.
     """
     ruptures = import_home("ruptures", 'swings="changes"')
     spread = np.where(np.ptp(rows, axis=0) > 0, rows.std(0), 1.0)

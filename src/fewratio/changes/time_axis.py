@@ -1,4 +1,4 @@
-"""The time of the rows of a series: which columns or index hold it, and what is assumed about them."""
+"""Find the times of the rows of a series in columns or the index."""
 
 import datetime
 import re
@@ -28,12 +28,12 @@ from fewratio.data.columns import ColumnOptions
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import InputError, name_parameter, warn
 
-# A column of numbers may be the time if its name consists of such words: for a time, or for the number of a row.
+# A column of numbers may be the time if its name consists of these words for a time or for the number of a row.
 _CLOCK = re.compile("time|t|date|datetime|timestamp|ts|epoch|year|yr|quarter|month|week|day|hour|minute|second")
 _COUNTER = re.compile("index|idx|unnamed|rows?|rownames?|obs|observation|step|tick|period|number|no|nr")
 _UNIT = re.compile("s|ms|sec|seconds|min|minutes|h|hours|d|days|years|utc|unix|gmt|decimal|elapsed|of|in")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
-# Parts of a date, and the names of columns that hold them.
+# Parts of a date, and the names of columns that contain them.
 _PARTS = {
     "year": {"year", "yr"},
     "quarter": {"quarter", "qtr"},
@@ -45,7 +45,7 @@ _PARTS = {
     "hour": {"hour", "hr", "hourofday"},
     "minute": {"minute"},
 }
-# How quarters, months and weeks are written beside 1992-01.
+# Other ways to write quarters, months and weeks than 1992-01.
 _NAME = (
     "(?P<name>jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|"
     "dec(ember)?)"
@@ -62,12 +62,12 @@ _PERIODS = tuple(
     )
 )
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-# Numbers that may be years; and the rows to check first, so that a file is not read for every column.
+# Numbers that may be years; and how many rows to check first, so that a file is not read for every column.
 _YEARS, _FIRST = (1500, 2300), 1000
 _BOUNDS = {"year": _YEARS, "quarter": (1, 4), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
 # At least this many numbers that rise evenly are not measurements.
 _LEAST_EVEN = 10
-# A gap is a step this many times as long as most, if such steps make up no more than this share.
+# A gap is a step this many times longer than most, if at most this share of the steps are as long.
 _GAP, _FEW_GAPS = 10, 0.05
 
 
@@ -77,12 +77,12 @@ class Time(NamedTuple):
     Attributes
     ----------
     numbers : ndarray of shape (n_rows,)
-        Days since 1970 if they are dates.
+        The moments as numbers; dates are days since 1970.
     names : sequence of str
         The moments as text, in the time zone of the user.
     is_date : bool
     columns : tuple of str
-        The columns that hold the time; none for an index.
+        The columns that contain the time; empty for an index.
     """
 
     numbers: Floats
@@ -97,7 +97,7 @@ class Time(NamedTuple):
 
 
 class Names(Sequence[str]):
-    """Names of rows by number, written on demand: there may be many."""
+    """Names of rows by number, written on demand."""
 
     def __init__(self, numbers: Floats, write: Callable[[float], str]) -> None:
         self._numbers, self._write = numbers, write
@@ -119,22 +119,22 @@ class Names(Sequence[str]):
 def find_time(
     raw: RawTable, time: str | None, columns: ColumnOptions, only_dates: bool
 ) -> tuple[Time | None, RawTable, NDArray[np.intp] | None]:
-    """Find the time of the rows, and return the table in that order, without the columns of time or derived from it.
+    """Find the times of the rows, and return the sorted table without time columns and columns derived from them.
 
     Parameters
     ----------
     raw : RawTable
     time : str or None
-        The column of time; None to look for one.
+        The time column; None to look for one.
     columns : ColumnOptions
-        The user's column options; columns named there are left alone.
+        The user's column options; columns named there are not used as time.
     only_dates : bool
-        Whether numbers are always measurements.
+        If true, columns of numbers are always measurements.
 
     Returns
     -------
     (Time or None, RawTable, ndarray or None)
-        The last holds the number of each row in the original table, if rows were sorted.
+        The times, the table, and the original number of each row if rows were sorted.
     """
     spoken = _list_spoken(columns)
     free = [label for label in raw.labels if label not in spoken and label != time]
@@ -161,7 +161,7 @@ def find_time(
 
 
 def _warn_of_near_times(raw: RawTable, free: Sequence[str]) -> None:
-    """Warn of columns that would be the time but for a few values that repeat or are missing."""
+    """Warn of columns that would be the time if they had no repeated or missing values."""
     for label in free if raw.is_named else ():
         values = raw.values(label)
         if _rank(label) != 0 or values.kind not in (NUMBER, DATE):
@@ -279,7 +279,7 @@ def _find_parts(raw: RawTable, numbers: Sequence[str], free: Sequence[str]) -> T
 
 
 def _find_followers(raw: RawTable, found: Time, free: Sequence[str]) -> list[str]:
-    """List columns that say nothing but when a row came: parts of dates, and numbers that rise evenly."""
+    """List columns that only repeat the time: parts of dates, and numbers that rise evenly."""
     head, follows = next(raw.pieces(_FIRST)), []
     parts: dict[str, NDArray[Any]] | None = None
     for label in free:
@@ -296,7 +296,7 @@ def _find_followers(raw: RawTable, found: Time, free: Sequence[str]) -> list[str
 
 
 def _is_same(codes: NDArray[Any], values: NDArray[Any]) -> bool:
-    """Return whether two columns say the same, even if with different values."""
+    """Return whether two columns group the rows in the same way, even if their values differ."""
     pairs = np.unique(np.column_stack([codes, values]), axis=0)
     return bool((codes >= 0).all()) and len(pairs) == len(np.unique(codes)) == len(np.unique(values))
 
@@ -372,14 +372,14 @@ def _simplify(label: str) -> str:
 
 
 def _read_values(raw: RawTable, label: str) -> ColumnValues:
-    """Return what a column holds; texts such as 14:05 are times of day."""
+    """Return the values of a column; texts such as 14:05 are times of day."""
     values = raw.values(label)
     read = values.as_read()
     return read if read.kind == TIME else values
 
 
 def _read_numbers(raw: RawTable, label: str) -> Floats:
-    """Return a column of numbers; an empty array if it holds something else, or numbers are missing."""
+    """Return a column of numbers; an empty array if it has other or missing values."""
     values = _read_values(raw, label)
     is_complete = values.kind in (NUMBER, TIME) and not len(values.texts) and np.isfinite(values.numbers).all()
     return np.asarray(values.numbers if is_complete else [], dtype=values.numbers.dtype)
@@ -400,7 +400,7 @@ def _are_dates(raw: RawTable, label: str) -> bool:
 
 
 def _read_dates(values: ColumnValues) -> Floats | None:
-    """Return a column of dates as days since 1970, with NaN for gaps; None if it does not hold dates."""
+    """Return a column of dates as days since 1970, with NaN for missing ones; None if it has other values."""
     if values.kind == DATE:
         return values.numbers
     if values.kind == NUMBER and _rank(str(values.label)) is not None:
@@ -479,7 +479,7 @@ def _read_column(raw: RawTable, label: str) -> Time:
 
 
 def _choose_form(numbers: Floats) -> Callable[[float], str]:
-    """Return how to write numbers: with enough digits to distinguish them."""
+    """Return a function that writes numbers with enough digits to distinguish them."""
     if (numbers == np.round(numbers)).all():
         return lambda number: str(int(number))
     steps = np.abs(np.diff(np.sort(numbers)))
@@ -489,7 +489,7 @@ def _choose_form(numbers: Floats) -> Callable[[float], str]:
 
 
 def _write_time(text: str) -> str:
-    """Write a moment as date and time in its own zone; leave anything else as it is."""
+    """Write a moment as date and time in its time zone; return any other text unchanged."""
     moment, day = read_moment(text), read_days(text)
     if moment is None or day is None:
         return text

@@ -1,4 +1,4 @@
-"""A series prepared for comparison: its rows in order of time, without gaps, and their times."""
+"""Prepare a series: sort its rows by time and fill its gaps."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -29,10 +29,10 @@ _FEW_GAPS = 0.05
 
 
 class Series(NamedTuple):
-    """A series, and what is known about its rows.
+    """A series with its times, encoding and gaps.
 
-    For a long one, `rows` are the means of blocks, and `blocks` gives the rows themselves. For others, `gaps` says in
-    which rows each feature was missing.
+    For a long series, `rows` are the means of blocks, and `blocks` contains the rows themselves. For other series,
+    `gaps` says in which rows each feature was missing.
     """
 
     rows: Floats
@@ -55,14 +55,14 @@ def read_series(
     Parameters
     ----------
     model : RatioEstimator
-        The model it is for; one that has learned from sources encodes it like them, and fills the gaps itself.
+        The model that will score the series; one trained on sources encodes it like them, and fills the gaps.
     series : array-like of shape (n,) or (n, n_features)
     time : str or None
-        The column of time; None to look for one.
+        The time column; None to look for one.
     columns : ColumnOptions
         The user's column options.
     by_blocks : bool
-        Whether blocks of rows suffice if the series is long.
+        Whether to summarise a long series by blocks of rows.
     """
     if model.encoding_ is not None and model.encoding_.window is not None:
         raise ParameterError(
@@ -85,7 +85,7 @@ def read_series(
     samples = inputs.read_samples(model, {"series": given}, columns)
     encoding, (table,) = samples.encoding, samples.tables
     if encoding is not None and encoding.id in encoding.places and not model.has_sources:
-        # The time of a row says nothing about whether the series has changed.
+        # The names of rows do not show whether the series has changed.
         encoding, (table,) = leave_out_columns(encoding, [table], [encoding.id], "names the rows")
     names = getattr(given, "index", None) if table.row_names is None else table.row_names
     if found is None and (by_name := read_index(names)) is not None and (np.diff(by_name.numbers) >= 0).all():
@@ -103,7 +103,7 @@ def read_series(
             gaps[labels[value]] = rows[:, mark] == 1
             fill_gaps(rows[:, value], gaps[labels[value]])
         marks = [encoding.places[column.name].stop - 1 for column in encoding.used if column.marks_missing]
-        # Rare gaps are filled, and not compared themselves.
+        # Rare gaps are filled, and the features that mark them are not compared.
         rare = [mark for mark in marks if rows[:, mark].mean() <= _FEW_GAPS]
         if rare:
             is_used = ~np.isin(np.arange(len(labels)), rare)
@@ -114,7 +114,7 @@ def read_series(
 
 
 def _drop_labels(columns: ColumnOptions, labels: Collection[str]) -> ColumnOptions:
-    """Return the user's options for columns other than those of time."""
+    """Return the user's column options without the time columns."""
     kept: Any = {name: value for name, value in columns.items() if not isinstance(value, str) or value not in labels}
     for name in ("columns", "drop", "keep", "categorical", "numeric"):
         if isinstance(kept.get(name), list | tuple | set):

@@ -86,12 +86,12 @@ class Chart:
 
 
 class Picture:
-    """Charts in one picture, which shows itself in a notebook.
+    """Charts in one picture, which notebooks display.
 
     Parameters
     ----------
     content : dict
-        The content of a Vega-Lite specification; the style of all is added.
+        The content of a Vega-Lite specification; the common style is added.
     description : str
         What the chart shows, for those who cannot see it.
 
@@ -117,8 +117,8 @@ class Picture:
         Parameters
         ----------
         path : path
-            Its ending chooses the format: .png, .svg, .pdf, .html (one page that needs nothing else) or .json (the
-            Vega-Lite specification). An existing file is replaced once the new one is complete.
+            Path of the file, whose ending determines the format: .png, .svg, .pdf, .html (a self-contained page) or
+            .json (the Vega-Lite specification). An existing file is replaced once the new one is complete.
         """
         file = new_file(path, "picture")
         write_atomically(file, self.as_file(file))

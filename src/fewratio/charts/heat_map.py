@@ -30,9 +30,9 @@ def heat_map(
     titles : (str, str, str)
         Titles of rows, columns and numbers.
     description : str
-        What is to be seen.
+        Text that describes the chart.
     reach : float, optional
-        Where the colours of numbers below and above 0 end.
+        Numbers at which the colours below and above 0 end.
     least : float
         Numbers up to at least this one share the colours, so that small ones do not look large.
     """

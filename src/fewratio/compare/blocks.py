@@ -1,4 +1,4 @@
-"""Rows that are not independent of each other: blocks that a user names, pairs, and copied rows."""
+"""Dependent rows: blocks, pairs and copied rows."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -14,12 +14,12 @@ from fewratio.data.raw_table import RawTable
 from fewratio.errors import name_parameter, warn
 from fewratio.estimators.samples import Samples
 
-# Warn of copied rows if a sample has at least this many of them, and this share of its rows.
+# Warn of copied rows if a sample has at least this many, and at least this share of its rows.
 _N_COPIES, _SHARE = 3, 0.05
-# Equal pairs are no chance from this multiple of the expected share on; this many distinct rows do not all occur twice
+# Equal pairs are not chance above this multiple of the expected share; this many distinct rows do not all occur twice
 # by chance; and the multiple of the bound in `_has_gap` that chance allows.
 _IMPLAUSIBLE, _SURE, _GAP = 10, 20, 4
-# A column with fewer values holds kinds, not names.
+# A column with fewer values contains kinds, not names.
 _N_NAMES = 4
 
 
@@ -30,7 +30,7 @@ def number_blocks(blocks: Any, tables: Mapping[str, Any]) -> tuple[Numbers, dict
 
 
 def warn_of_few(smallest: float, samples: Samples, blocks: Numbers | None) -> None:
-    """Warn that the p-value cannot be small with so few rows, or blocks."""
+    """Warn that the p-value cannot be small with so few rows or blocks."""
     sizes = join_names([write_count(table.n_rows, "row") for table in samples.tables])
     given, more = (sizes, "rows") if blocks is None else ("these blocks", "blocks")
     warn(
@@ -40,7 +40,7 @@ def warn_of_few(smallest: float, samples: Samples, blocks: Numbers | None) -> No
 
 
 def offer_pairs(tables: Mapping[str, RawTable], dropped: Collection[str]) -> None:
-    """Warn if a column that is not dropped names the same rows in two tables: pairs show smaller differences."""
+    """Suggest `paired` if a column that is not dropped names the same rows in two tables."""
     shared = find_shared_names(*tables.values())
     if shared is not None and shared.column not in dropped:
         warn(
@@ -64,8 +64,8 @@ def warn_of_copies(
     """Warn if rows occur several times in their sample, or in both samples, more often than chance explains.
 
     The test assumes independent rows. If columns have few values, equal rows are no surprise; but then the two samples
-    share rows as often as each has copies, and different rows agree in all columns but one. A single column may well
-    repeat. Equal rows must be neighbours in ``order``, as `row_order` makes them.
+    share rows as often as each has copies, and different rows agree in all columns but one. Values of a single column
+    often repeat. Equal rows must be neighbours in ``order``, as in the result of `row_order`.
     """
     numbers, last = np.zeros(len(rows), dtype=np.intp), 0
     for block in row_blocks(len(rows) - 1, rows.shape[1]):
@@ -100,7 +100,7 @@ def warn_of_copies(
 
 
 def warn_of_names(codes: Mapping[str | int, Numbers], is_first: NDArray[np.bool_], separating: Collection[Any]) -> None:
-    """Warn if a column whose values do not overlap names things with several rows each, such as patients.
+    """Warn if a non-overlapping column names things with several rows each, such as patients.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def warn_of_names(codes: Mapping[str | int, Numbers], is_first: NDArray[np.bool_
 def _is_no_chance(
     different: Floats, columns: Sequence[slice], equal: float, elsewhere: float, counts: Numbers | None = None
 ) -> bool:
-    """Decide whether more pairs of rows are equal than chance explains, or each row occurs twice, or three times.
+    """Decide whether more pairs of rows are equal than chance explains, or all counts of rows have a common factor.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _is_no_chance(
         The distinct rows.
     columns : sequence of slice
     equal, elsewhere : float
-        The share of equal pairs, and the share among other pairs that chance would make equal as often.
+        The share of equal pairs, and their share among other pairs, which chance would make equal as often.
     counts : int ndarray, optional
         How often each row occurs.
     """
@@ -160,9 +160,9 @@ def _is_no_chance(
 
 
 def _has_gap(spectrum: Numbers) -> bool:
-    """Decide, from how many rows occur once, twice and so on, whether one number is more common than chance explains.
+    """Decide, given how many rows occur once, twice and so on, whether one count is too common to be chance.
 
-    If rows are independent, the number f(k) of rows that occur k times satisfies k f(k)^2 <= (k + 1) f(k - 1) f(k + 1)
+    For independent rows, the number f(k) of rows that occur k times satisfies k f(k)^2 <= (k + 1) f(k - 1) f(k + 1)
     on average, since counts are mixtures of Poisson distributions: if many occur twice, some occur three times.
     """
     k = int(spectrum[1:].argmax()) + 2

@@ -16,15 +16,15 @@ from fewratio.errors import warn
 from fewratio.estimators.samples import Samples
 from fewratio.testing import LEVEL
 
-# A value far from all others may mean "missing" if it occurs this often, beside this many distinct others.
+# A value far from all others may mean "missing" if it occurs this often and there are this many distinct others.
 _N_CODES, _N_OTHERS = 3, 10
-# Label of the pooled categories; and the share of rows from which on they are what matters.
+# Label of the pooled categories; the share of rows above which they describe the column.
 _OTHER, _MOST = "other ", 0.5
 WORDS_NAMED = "Each word is named once, alone or in the phrase that differs most."
 
 
 def warn_of_codes(samples: Samples) -> None:
-    """Warn if a number is so far from all others of its column, and so frequent, that it may mean "missing"."""
+    """Warn if a number is frequent and so far from the rest of its column that it may mean "missing"."""
     for label, (column, place) in samples.columns.items():
         if column.kind != NUMBER:
             continue
@@ -43,7 +43,7 @@ def warn_of_codes(samples: Samples) -> None:
 
 
 def warn_of_spellings(samples: Samples) -> None:
-    """Warn of categories of one table that differ from one of the other's in case, blanks or one letter only."""
+    """Warn of categories that differ from a category of the other table only in case, blanks or one letter."""
     n_first, found = samples.tables[0].n_rows, dict[Any, str]()
     for label, (codes, texts) in samples.levels.items():
         sides = [{texts[code] for code in np.unique(each) if code >= 0} for each in (codes[:n_first], codes[n_first:])]
@@ -62,28 +62,28 @@ class ColumnDifference(NamedTuple):
     Attributes
     ----------
     column : str or int
-        Its name, or its number if columns have no names.
+        Name of the column, or its number if columns have no names.
     kind : {"number", "boolean", "category", "date", "duration", "time of day", "free text", "vector"}
     first, second : str
-        Summary of its values in each sample, as text: mean and standard deviation, or the share of the category or word
-        that differs most. Free text in which no word differs has its number of words, a vector the direction that
+        Summary of the values in each sample, as text: mean and standard deviation, or the share of the category or word
+        that differs most; for free text in which no word differs, the number of words; for vectors, the direction that
         differs most.
     effect : float or None
         For numbers, dates and times, Cohen's d: the difference of the means in units of the deviation within samples,
-        positive if the first is larger (for times of day, the shorter way round the clock); at most 100 in size, and
-        100 if neither sample varies. For categories and words, h: the difference of two shares' arcsines. None if most
-        rows have rare categories, since no single share then shows how they differ, or if a sample has no value.
+        positive if the first is larger (for times of day, the shorter way round the clock). Its size is at most 100,
+        the value if neither sample varies. For categories and words, Cohen's h, the difference of the arcsines of two
+        shares. None if most rows have rare categories, or if a sample has no values.
     missing_first, missing_second : float
-        The share of rows of each sample in which it is missing.
+        The share of missing values in each sample.
     mean_first, mean_second, deviation_first, deviation_second : float or None
-        For numbers, booleans (0 and 1), durations (seconds) and times of day (hours); else None.
+        Mean and standard deviation of numbers, booleans (0 and 1), durations (seconds) and times of day (hours);
+        None for other kinds.
     p_value : float or None
-        Small if the column differs by more than chance: adjusted for the number of columns, step by step (Westfall and
-        Young), so that the chance of naming any column that does not differ is at most the level. None if there was no
-        test.
+        The p-value of the column, adjusted for the number of columns (Westfall and Young, step-down): the chance that
+        any column without a difference has a p-value up to a level is at most that level. None if there was no test.
     alone, without : float or None
-        The divergence of this column alone, and of all others without it, each at rows that were held out; 0 if none
-        is seen. None for all but the first eight columns, if nothing was found, or if an estimator was given.
+        The held-out divergence of this column alone, and of all other columns; 0 if the model finds none. None for all
+        but the first eight columns, if no difference was found, or if an estimator was given.
     """
 
     column: str | int
@@ -109,12 +109,12 @@ class WordDifference(NamedTuple):
     ----------
     column : str or int
     text : str
-        In small letters.
+        The word or phrase in lower case.
     first, second : float
-        The share of rows of each sample that have it.
+        The share of rows of each sample that contain it.
     p_value : float
-        The chance that any word or phrase of any column differs as much if the samples come from one distribution: from
-        the same permutations as the test, adjusted for all words and phrases.
+        The chance that any word or phrase differs as much if the samples come from one distribution, from the
+        permutations of the test; adjusted for all words and phrases of all columns.
     """
 
     column: str | int
@@ -124,7 +124,7 @@ class WordDifference(NamedTuple):
     p_value: float
 
     def write(self, names: Sequence[str]) -> str:
-        """Say how many rows of each sample have it; `names` are those of the samples."""
+        """Say how many rows of each sample contain the text, given the names of the samples."""
         shares = " and ".join(f"{write_share(share)} of {name}" for share, name in zip(self[2:4], names, strict=True))
         return f"{self.text!r} is in {shares} ({self.column}, p = {self.p_value:.2g})"
 
@@ -132,13 +132,13 @@ class WordDifference(NamedTuple):
 def describe_words(samples: Samples, p_values: Floats, level: float) -> list[WordDifference]:
     """Describe words and phrases that differ between two samples, the strongest first.
 
-    Each word is named once, in the phrase that differs most, or alone; of phrases that differ equally the longest.
+    Each word is named once: alone, or in the phrase that differs most (the longest of several that differ equally).
 
     Parameters
     ----------
     samples : Samples
     p_values : ndarray of shape (n_terms,)
-        Of the terms of all columns, one column after the other.
+        The p-values of all words and phrases, column by column.
     level : float
         The largest p-value to describe.
     """
@@ -165,7 +165,7 @@ def describe_columns(
     """Describe how each column differs between two encoded samples, the strongest first.
 
     Columns whose values do not overlap come first, then the others by p-value, and by effect if p-values are equal.
-    `p_values` come from the test, one per column, and so do `words`, the strongest first.
+    `p_values`, one per column, and `words`, the strongest first, come from the test.
     """
     apart, (first, second) = samples.non_overlapping, (table.numbers for table in samples.tables)
     found = [
@@ -196,7 +196,7 @@ def describe_columns(
 
 
 def explain_effects(columns: Sequence[ColumnDifference], name: str) -> str:
-    """Explain the effects of columns, with the name of the first sample."""
+    """Explain the effect sizes of columns, given the name of the first sample."""
     scale = f"Cohen's d of means, h of shares, above 0 if more in {name}"
     has_times = any(each.kind == TIME for each in columns)
     return f"{scale}; times of day by the shorter way round the clock" if has_times else scale
@@ -205,7 +205,7 @@ def explain_effects(columns: Sequence[ColumnDifference], name: str) -> str:
 def explain_parts(
     result: Any, columns: Sequence[ColumnDifference], parts: Sequence[str] = ("alone", "without")
 ) -> list[str]:
-    """Explain the divergences of some columns that are shown, and the star at those that differ only jointly."""
+    """Explain the divergences in a table of columns, and the star at columns that differ only jointly."""
     said = []
     if parts and any(each.alone is not None for each in columns):
         but = f"; for columns that overlap, also without {result.set_aside}" if result.set_aside else ""
@@ -217,7 +217,7 @@ def explain_parts(
 
 
 def explain_small_effects(result: Any, columns: Sequence[ColumnDifference]) -> list[str]:
-    """Name the columns whose means are similar though they differ, with what differs."""
+    """Name the columns that differ in something else than their means, and say in what."""
     found: dict[str, list[str]] = {}
     for each in columns:
         if said := result.explain_small_effect(each):
@@ -228,7 +228,7 @@ def explain_small_effects(result: Any, columns: Sequence[ColumnDifference]) -> l
 def _describe_levels(levels: Levels, n_first: int, described: ColumnDifference) -> dict[str, Any]:
     """Name the category that differs most before rare ones are pooled, if chance does not explain it.
 
-    Otherwise, if most rows have rare categories, say how many categories each sample has, and how many only it has.
+    Otherwise, if most rows have rare categories, count the categories of each sample, and those that only it has.
     """
     parts, n_levels = (levels.codes[:n_first], levels.codes[n_first:]), len(levels.texts)
     counts = np.stack([np.bincount(part[part >= 0], minlength=n_levels) for part in parts])
@@ -237,7 +237,7 @@ def _describe_levels(levels: Levels, n_first: int, described: ColumnDifference) 
     share = counts.sum(0) / sizes.sum()
     scores = np.abs(first - second) / np.sqrt(np.maximum(share * (1 - share), 1e-300) * (1 / sizes).sum())
     best = int(scores.argmax())
-    # The largest of many normal variables.
+    # The expected maximum of many normal variables.
     if scores[best] > np.sqrt(2 * np.log(2 * n_levels)):
         words = [f"{levels.texts[best]} {write_share(each[best])}" for each in (first, second)]
         return {"first": words[0], "second": words[1], "effect": float(shares_apart(first, second)[best])}
@@ -255,13 +255,13 @@ class Described(NamedTuple):
     Attributes
     ----------
     words : list of str
-        Summary of its values in each sample.
+        Summary of the values in each sample.
     effects : list of float
-        The effect of each sample against all others.
+        The effect size of each sample against all others.
     missing : list of float
-        The share of missing values in each.
+        The share of missing values in each sample.
     means, deviations : list of float, or None
-        For kinds that have them; None in samples without values.
+        Mean and standard deviation in each sample, None for samples without values; None for other kinds.
     """
 
     words: list[str]
@@ -278,7 +278,7 @@ def describe_column(column: Column, sides: Sequence[Floats]) -> Described:
         held = [side[:, : side.shape[1] - column.marks_missing] for side in sides]
         shares = np.stack([side.mean(0) for side in held])
         effects = shares_apart(shares, np.stack([rest.mean(0) for rest in _join_others(held)]))
-        # In deviations, or a group of few rows would decide.
+        # In standard errors, so that a small group does not decide.
         sizes = np.array([[len(side)] for side in sides])
         largest = int((np.abs(effects) * np.sqrt(sizes * (sizes.sum() - sizes))).max(0).argmax())
         if column.pools_others and shares[:, -1].max() > _MOST:
@@ -326,11 +326,11 @@ def _join_others(sides: Sequence[Floats]) -> list[Floats]:
 
 
 def _describe_two(column: Column, first: Floats, second: Floats) -> tuple[Any, ...]:
-    """Return the summary of a column in each of two samples, the effect, the shares missing, means and deviations."""
+    """Return a column's summary in two samples, its effect size, its shares missing, its means and deviations."""
     found = describe_column(column, (first, second))
     return (
         *found.words,
-        # Where one sample has no value there is no mean to compare.
+        # A sample without values has no mean to compare.
         None if 1 in found.missing else found.effects[0],
         *found.missing,
         *(found.means or [None] * 2),

@@ -1,4 +1,4 @@
-"""Compare two datasets: how far apart, by chance or not, and where."""
+"""Compare two datasets: how far apart they are, whether that may be chance, and where they differ."""
 
 import math
 import warnings
@@ -51,58 +51,61 @@ if TYPE_CHECKING:
     from fewratio.compare.groups import GroupComparisonResult
     from fewratio.report.page import Report
 
-# More groups are all pairs of datasets: each pair takes a third of a second.
+# With more groups, use `compare_all`: each pair takes a third of a second.
 MOST_GROUPS = 20
-# A column that does not differ alone is named if this share of the divergence, or less, is left without it.
+# A column that does not differ alone is named if the divergence without it is at most this share of the whole.
 _LEFT = 0.5
-# Most names in a sentence.
+# The most names in a sentence.
 _NAMED = 3
-# A column gives nearly all of a divergence if it gives this share alone. Samples have nearly nothing in common from
-# this share of the largest divergence on.
+# A column accounts for nearly all of a divergence if it has this share alone. Samples have almost nothing in common if
+# their divergence exceeds this share of the largest possible one.
 _NEARLY_ALL = 0.9
-# The divergences of this many columns are measured, the strongest.
+# The divergences of the strongest columns are measured, at most this many.
 _MEASURED = 8
-# The kinds of columns that can shift by a deviation.
+# Kinds of columns with a standard deviation to shift by.
 _SHIFTABLE = NUMBER, DATE, DURATION
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparisonResult(Reported):
-    """What `compare_datasets` found.
+    """Result of `compare_datasets`.
 
     Attributes
     ----------
     names : (str, str)
         Names of the two samples.
     divergence : float
-        The relative Pearson divergence of `ratios_a` and `ratios_b`: at most the true one on average. 0 if ratios of 1
-        would fit as well. At alpha = 0.5, the default, swapping the samples changes it no more than another seed would.
+        The relative Pearson divergence of `ratios_a` and `ratios_b`. On average it does not exceed the true one. It is
+        0 if ratios of 1 fit as well. At alpha = 0.5, the default, swapping the samples changes it no more than another
+        seed would.
     at_least : float
         An approximate 95 % lower limit for the true divergence. There is no upper limit: a difference that the model
         misses may have any size.
     max_divergence : float
         The largest possible divergence, (1 - alpha) / (2 alpha); infinite for plain ratios.
     p_value : float or None
-        The chance of a difference as large if both samples come from one distribution; None if there was no test.
+        The chance of a difference at least as large if both samples come from one distribution; None if there was no
+        test.
     statistic : float or None
-        The test statistic: minus the decimal logarithm of the weighted harmonic mean of several statistics' tails.
+        The test statistic: minus the decimal logarithm of the weighted harmonic mean of several tail probabilities.
     null_distribution : ndarray of shape (n_permutations,)
-        The statistic of the permutations.
+        The test statistic of each permutation.
     is_enumerated : bool
         Whether all possible permutations were used.
     p_values : dict of str to float
-        The p-value of each single statistic. The smallest of them is not a p-value of the comparison.
+        The p-value of each single statistic. Do not use the smallest of them as the p-value of the comparison.
     n_tested, n_in_kernels : (int, int)
         How many rows of each sample the test used. Means (of values, ranks, products and categories) use all rows, or
-        nearly all; kernels (energy distance, density ratio, spread) use fewer if there are many.
+        nearly all; kernels (energy distance, density ratio, spread) use fewer rows of large samples.
     ratios_a, ratios_b : ndarray of shape (n_a,) and (n_b,)
-        The ratio A/B at the rows of each sample, each from fits to other rows if `is_held_out`.
+        The ratio A/B at the rows of each sample. If `is_held_out`, it is estimated from other rows.
     is_held_out : bool
-        Whether rows were held out: both samples have two rows or more, or two blocks.
+        Whether rows were held out, which needs at least two rows, or two blocks, per sample.
     paired_rows : (ndarray, ndarray) of shape (n_pairs,) or None
-        With `paired`, the numbers of both rows of each pair. Everything else is about these rows, in this order.
+        With `paired`, the row numbers of each pair in both tables. All other results refer to these rows, in this
+        order.
     n_unpaired : (int, int)
-        With `paired`, how many rows of each table have no partner and are left out.
+        With `paired`, how many rows of each table have no partner and were left out.
     samples : Samples
         The two tables, and how their columns were encoded.
     settings : dict
@@ -161,14 +164,14 @@ class ComparisonResult(Reported):
 
     @property
     def smallest_p_value(self) -> float | None:
-        """The p-value of samples that have nothing in common; None if there was no test."""
+        """The smallest possible p-value, that of samples with nothing in common; None if there was no test."""
         return None if self._test is None else self._test.smallest_p_value
 
     @property
     def verdict(self) -> str:
-        """Whether the tables differ, by how much, or what would have been found, in a few sentences.
+        """The answer in a few sentences: whether the tables differ, and by how much or what could have been found.
 
-        If columns separate the samples by themselves, the last of them are about the comparison without these columns.
+        If the values of a column do not overlap, the last sentences describe the comparison without it.
         """
         return write_verdict(self)
 
@@ -176,8 +179,8 @@ class ComparisonResult(Reported):
     def magnitude(self) -> str | None:
         """How large the divergence is: "very small", "small", "medium", "large" or "very large".
 
-        docs/guides/compare.md explains these. None if no difference was found, if the true divergence may well be much
-        larger (`caution` says why), or if it has no limit.
+        docs/guides/compare.md explains these. None if no difference was found, if the true divergence may be much
+        larger (`caution` says why), or if `max_divergence` is infinite.
         """
         if not (self._is_different and self.is_held_out and math.isfinite(self.max_divergence)):
             return None
@@ -186,7 +189,7 @@ class ComparisonResult(Reported):
 
     @property
     def _rated(self) -> str | None:
-        """How large the estimate of the divergence is, if there are enough rows to say so."""
+        """The size of the estimated divergence in words; None if there are too few rows."""
         return rate_divergence(self.divergence / self.max_divergence, *self._n_units)
 
     @property
@@ -199,11 +202,11 @@ class ComparisonResult(Reported):
 
     @property
     def detectable_shift(self) -> float | None:
-        """If nothing was found, the shift of one column that would have been found in four of five cases.
+        """If no difference was found, the shift of one column that the test finds in four cases out of five.
 
-        In standard deviations within samples. It is simulated: the samples are drawn from the rows of both, such that a
-        column of numbers or dates differs, and tested in the same way. Columns that are related to it then differ, too.
-        None if a difference was found, or if there was no test, an estimator, or no such column.
+        The unit is the standard deviation within samples. The shift is simulated: both samples are drawn from all rows
+        so that one column of numbers or dates differs, with the columns related to it, and the test is repeated. None
+        if a difference was found, if there was no test, with an estimator, or without a column of numbers or dates.
         """
         return None if self._test is None else self._test.detectable_shift
 
@@ -226,7 +229,7 @@ class ComparisonResult(Reported):
 
     @property
     def caution(self) -> str | None:
-        """What to keep in mind: rows that could not be held out, or a divergence that disagrees with the p-value."""
+        """A warning that rows were not held out, or that divergence and p-value disagree; None if there is none."""
         sides = zip(self.names, (self.ratios_a, self.ratios_b), strict=True)
         names = [name for name, ratios in sides if len(ratios) == 1]
         has = "has only one row" if len(names) == 1 else "have only one row each"
@@ -269,7 +272,7 @@ class ComparisonResult(Reported):
 
     @property
     def model_used(self) -> str | None:
-        """What a model that was trained on related datasets gives here, in words; None without one."""
+        """What a model trained on related datasets estimates here, in words; None without such a model."""
         if not self.has_sources:
             return None
         test = ", and the test combines it with its own statistics" * (self.p_value is not None)
@@ -282,15 +285,15 @@ class ComparisonResult(Reported):
 
     @property
     def non_overlapping(self) -> list[NonOverlapping]:
-        """The columns whose values alone separate the samples, those that separate most rows first."""
+        """The columns whose values do not overlap between the samples, those that separate most rows first."""
         return self.samples.non_overlapping
 
     @cached_property
     def without_non_overlapping(self) -> "ComparisonResult | None":
-        """The comparison without these columns, computed on demand; None if there are none, or no others.
+        """The comparison without the `non_overlapping` columns, computed on demand.
 
-        An estimator that was trained on related datasets needs the columns that they have. It gets the mean of all rows
-        in their place, so that it sees no difference in them.
+        None if there are no such columns, or no others. An estimator trained on related datasets still needs these
+        columns; it gets the mean of all rows in their place.
         """
         labels = [each.column for each in self.non_overlapping]
         if not labels or len(labels) == len(self.samples.columns):
@@ -312,7 +315,7 @@ class ComparisonResult(Reported):
 
     @property
     def set_aside(self) -> str:
-        """The names of the columns that separate the samples, if there are others to explain the rest by; else ""."""
+        """The names of the `non_overlapping` columns if there are others to compare, else ""."""
         names = [] if self.without_non_overlapping is None else [each.name for each in self.non_overlapping]
         return write_list(names, _NAMED) if len(names) > _NAMED else join_names(names)
 
@@ -323,18 +326,18 @@ class ComparisonResult(Reported):
 
     @property
     def has_typical_rows(self) -> bool:
-        """Whether some rows are more typical of their sample than others: not if a column that separates them is all.
+        """Whether some rows are more typical of their sample than others.
 
-        Nor if the divergence is 0: all ratios are then 1.
+        They are not if the divergence is 0 (all ratios are 1), or if only a non-overlapping column separates them.
         """
         separates = bool(self.set_aside) and self.divergence > _NEARLY_ALL * self.max_divergence
         return self.divergence > 0 and not (separates and self.for_typical_rows is self)
 
     @property
     def for_typical_rows(self) -> "ComparisonResult":
-        """The comparison to find typical rows by: without the columns that are set aside, if all rows differ by them.
+        """The comparison that ranks rows by how typical they are.
 
-        All rows would then be equally typical.
+        It leaves out non-overlapping columns if all rows differ in them, since all rows would be equally typical.
         """
         rest = self.without_non_overlapping
         if rest is None or not rest.divergence or (rest.p_value or 0) > LEVEL:
@@ -343,7 +346,7 @@ class ComparisonResult(Reported):
 
     @cached_property
     def columns(self) -> list[ColumnDifference]:
-        """How each column differs, the smallest p-value first: a table for ``pandas.DataFrame(result.columns)``."""
+        """How each column differs, the smallest p-value first; ``pandas.DataFrame(result.columns)`` makes a table."""
         parts, nothing = self._parts[1], (None, None)
         return [
             each._replace(alone=alone, without=without)
@@ -353,7 +356,7 @@ class ComparisonResult(Reported):
 
     @cached_property
     def _parts(self) -> tuple[float, dict[str | int, tuple[float, float]]]:
-        """The divergence of all columns that are not set aside, and of the strongest alone and of all others."""
+        """The divergence of all overlapping columns; and for the strongest columns, of each alone and of all others."""
         if self._variant is None or not self.is_held_out or (self.p_value is not None and not self._is_different):
             return 0.0, {}
         *_, rng, for_parts = np.random.default_rng(self._request.seed).spawn(6)
@@ -369,14 +372,14 @@ class ComparisonResult(Reported):
         if rest is None:
             return total, parts
         if len(labels) == 1:
-            # One number for what is left without a column.
+            # Report the same number as `without_non_overlapping`.
             parts[labels[0]] = parts[labels[0]][0], rest.divergence
         total, others = rest._parts
         return total, parts | others
 
     @cached_property
     def _described_columns(self) -> list[ColumnDifference]:
-        """The columns without the divergences, which take longer."""
+        """The columns without their divergences, which are slow to compute."""
         n_columns = len(self.samples.columns)
         p_values = [None] * n_columns if self._test is None else self._test.column_p_values.tolist()
         return describe_columns(self.samples, p_values, self.words)
@@ -387,7 +390,7 @@ class ComparisonResult(Reported):
 
     @property
     def _differ_in_rare(self) -> list[str]:
-        """The columns that differ, and whose rare values the model pools."""
+        """The columns that differ and whose rare values the model pools."""
         differ = {each.column for each in self._described_columns if (each.p_value or 0) <= LEVEL}
         return [
             str(label) for label, (column, _) in self.samples.columns.items() if column.pools_others and label in differ
@@ -395,17 +398,17 @@ class ComparisonResult(Reported):
 
     @property
     def _differ_more(self) -> list[str]:
-        """The columns that each differ more than the divergence says."""
+        """The columns that differ more, each alone, than the divergence of all columns shows."""
         return [str(each.column) for each in self._described_columns if shows_more(each, self._rated, *self._n_units)]
 
     @cached_property
     def words(self) -> list[WordDifference]:
-        """The words and phrases of free text that differ, the strongest first: those with p-values up to 0.05."""
+        """The words and phrases of free text with p-values up to 0.05, the most different first."""
         return [] if self._test is None else describe_words(self.samples, self._test.term_p_values, LEVEL)
 
     @cached_property
     def relations(self) -> list[Relation]:
-        """The pairs of columns whose relation differs, the strongest first: those with p-values up to 0.05."""
+        """The pairs of columns whose relation differs with a p-value up to 0.05, the most different first."""
         if self._test is None or self._test.p_value > LEVEL:
             return []
         return describe_relations(self.samples, self._test.pairs, self._test.pair_p_values, LEVEL)
@@ -415,13 +418,13 @@ class ComparisonResult(Reported):
         """Where the samples differ, as rules of up to three conditions, the strongest first; computed on demand.
 
         There are at most five, with p-values up to 0.05, whatever the test of the whole samples finds; none if there
-        was no test. Each is the strongest among the rows outside the regions before it. Columns that separate the
-        samples by themselves are left aside: `non_overlapping` describes them.
+        was no test. Each is the strongest among the rows outside earlier regions. Non-overlapping columns are left
+        out.
         """
         return self._regions[0]
 
     def rows(self, region: Region) -> tuple[Numbers, Numbers]:
-        """Return the numbers of a region's rows in the first sample and in the second."""
+        """Return the row numbers of a region in the first and in the second sample."""
         regions, numbers = self._regions
         if region not in regions:
             raise ParameterError("region is not part of this result. Pass one of result.regions.")
@@ -430,7 +433,7 @@ class ComparisonResult(Reported):
 
     @cached_property
     def _regions(self) -> tuple[list[Region], Numbers]:
-        """The regions, and the number of each row's region; -1 for none."""
+        """The regions, and the region number of each row; -1 if it is in none."""
         if self.without_non_overlapping is not None:
             return self.without_non_overlapping._regions
         pooled, is_first = _pool(self.samples)
@@ -443,7 +446,7 @@ class ComparisonResult(Reported):
 
     @property
     def main_column(self) -> str | None:
-        """The column that gives nearly all of the divergence alone, if others differ, too."""
+        """The column that accounts for nearly all of the divergence, if other columns differ too; else None."""
         alone = {str(each.column): each.alone or 0.0 for each in self.columns if (each.p_value or 0) <= LEVEL}
         if self.magnitude is None or self.non_overlapping or len(alone) < 2:
             return None
@@ -452,9 +455,9 @@ class ComparisonResult(Reported):
 
     @property
     def joint_columns(self) -> list[ColumnDifference]:
-        """The columns without which half of the divergence or more is lost, though they do not differ alone.
+        """The columns that do not differ alone, but without which at least half of the divergence is lost.
 
-        The eight strongest columns that overlap between the samples are measured.
+        Only the eight strongest overlapping columns are measured.
         """
         most = _LEFT * self._parts[0]
         return [
@@ -464,11 +467,11 @@ class ComparisonResult(Reported):
         ]
 
     def explain_small_effect(self, column: ColumnDifference) -> str:
-        """Say what differs in a column of `columns` if not its mean; "" if its mean does, or rows belong together."""
+        """Say what differs in a column of `columns` if its mean does not; "" if it does, or with `blocks`."""
         return "" if self._request.blocks is not None else explain_small_effect(column, *self._n_units)
 
     def describe_divergence(self) -> str:
-        """Write the divergence with its limits."""
+        """Write the divergence, its largest possible value and its lower limit."""
         most = f" of at most {self.max_divergence:.3g}" if math.isfinite(self.max_divergence) else ""
         least = f"; the true one is at least {write_limit(self.at_least)} (95 %, approximate)" if self.at_least else ""
         if self.may_be_chance:
@@ -478,7 +481,7 @@ class ComparisonResult(Reported):
         return f"{self.divergence:.3g}{most}{least}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers, strings and lists."""
+        """Return the result as plain numbers, strings and lists."""
         counts = {"n_rows": [len(self.ratios_a), len(self.ratios_b)], "n_permutations": self.n_permutations}
         divergences = make_plain(self, "names", "verdict", "divergence", "at_least", "max_divergence", "magnitude")
         test = make_plain(
@@ -498,7 +501,7 @@ class ComparisonResult(Reported):
         Returns
         -------
         Picture
-            It shows itself in a notebook; ``save(path)`` writes it to a file.
+            A chart that notebooks display; ``save(path)`` writes it to a file.
         """
         from fewratio.compare.report import draw_comparison
 
@@ -522,7 +525,7 @@ class ComparisonResult(Reported):
 
 
 class _Request(NamedTuple):
-    """The arguments of a comparison, so that it can be repeated with fewer columns.
+    """The arguments of a comparison, kept to repeat it with fewer columns.
 
     Attributes
     ----------
@@ -533,10 +536,14 @@ class _Request(NamedTuple):
     estimator : RatioEstimator or None
         A seeded copy of the user's estimator, if there is one.
     blocks : ndarray of int or None
-        The block of each row.
+        The block number of each row.
     pairs : Pairs or None
-    n_permutations, seed, progress
-        Of the test.
+    n_permutations : int
+        Number of permutations; 0 for no test.
+    seed : int
+        Seeds everything random in the comparison.
+    progress : bool or None
+        Whether to show a progress bar.
     """
 
     names: tuple[str, str]
@@ -599,54 +606,54 @@ def compare_datasets(
 ) -> "ComparisonResult | GroupComparisonResult":
     """Compare two datasets: how far apart they are, whether that may be chance, and which rows and columns differ.
 
-    The p-value comes from a permutation test, exact at any size: all rows are divided again into two samples of the
-    same sizes, and all statistics are computed again. These are the energy distance, the difference of the means of
-    all columns, the divergence of a least-squares density ratio, the largest difference of a single column (of means,
-    ranks or spread), the spread of all columns together, a linear discriminant, products of two columns (their
-    relation), the shape of a single column, chi-square of categories (of free text the
-    largest difference of a word), and the divergence of your estimator if you pass
-    one. Each is turned into a probability, by its moments over the other permutations; the weighted harmonic mean of
-    these is ranked among the permutations.
+    The p-value comes from a permutation test, which is exact for any number of rows: the rows are split at random into
+    two samples of the same sizes, and all statistics are computed again. The statistics are the energy distance, the
+    difference of the means of all columns, the divergence of a least-squares density ratio, the largest difference of a
+    single column (in mean, ranks or spread), the spread of all columns together, a linear discriminant, products of two
+    columns (their relation), the shape of a single column, chi-square for categories, the largest difference of a word
+    for free text, and the divergence of your estimator if you pass one. Each statistic is turned into a probability
+    by its moments over the other permutations; the weighted harmonic mean of these probabilities is ranked among the
+    permutations.
 
     Parameters
     ----------
     A : array-like of shape (n_a, n_features), or Dataset
         NumPy array, list, dict of columns, series, path of a file, pandas / polars / pyarrow table or torch tensor. A
-        table may have columns of any kind:
-        numbers, categories, dates, free text, vectors, with missing values.
+        table may contain numbers, categories, dates, free text and vectors, with missing values.
     B : array-like of shape (n_b, n_features), or Dataset
-        The other sample, with the same columns. Not needed with `by`.
+        The other sample, with the same columns. Leave it out if you pass `by`.
     estimator : RatioEstimator, optional
-        The estimator of the row ratios, and so of the divergence; by default logistic regressions (see Notes). A
-        learned one must be pretrained. It is not changed. Its divergence also becomes a statistic of the test, which
-        then takes longer; from an `AutoRatioEstimator`, the test uses what it learned from sources.
+        The estimator of the row ratios, and so of the divergence; by default logistic regressions (see Notes). An
+        estimator that learns from related datasets must be pretrained. It is not changed. Its divergence also becomes
+        a statistic of the test, which makes the test slower; the test also uses what an `AutoRatioEstimator` learned
+        from sources.
     n_permutations : int, optional
-        How many permutations to draw, by default 999; if there are no more than that, each is used once (there are
-        only 20 for 3 + 3 rows). 0 for no test. The divergence stays the same.
+        How many permutations to draw, by default 999. If fewer exist (there are only 20 for 3 + 3 rows), each is used
+        once. 0 for no test. The divergence stays the same.
     by : str, optional
-        The column that splits the rows of A into samples. If it has three values or more, at most 20, these groups are
-        compared: all together, each with the rest, and all pairs.
+        The column that splits the rows of A into samples. If it has 3 to 20 values, these groups are compared: all
+        together, each with the rest, and all pairs.
     blocks : str or pair of array-like, optional
-        Rows that belong together, such as those of a patient or of a day: a column of both tables, or labels of the
-        rows of each. Rows change samples only within their block; where each block lies in one sample, whole blocks
-        change samples. Ratios come from the rows of other blocks.
+        Rows that belong together, such as those of a patient or a day: the name of a column of both tables, or the
+        labels of the rows of A and of B. Rows are permuted only within their block; if each block lies in one sample,
+        whole blocks are permuted. Ratios are estimated from the rows of other blocks.
     paired : str or pair of array-like, optional
         Compare pairs, such as countries in two years: the column that names the rows in both tables, or the names of
-        the rows of each. The two rows of a pair change samples, so that a change within pairs shows however much they
-        differ from each other. Rows without a partner are left out and counted.
+        the rows of A and of B. Only the two rows of a pair are swapped, so the test finds a change within pairs
+        however much the pairs differ from each other. Rows without a partner are left out and counted.
     encoder : dict of str to callable, optional
-        Functions that turn columns of anything (paths of images, sounds, texts for a language model) into vectors, by
-        the names of the columns: from a list of values, at most 64, to as many vectors of one length.
+        Functions by column name that turn values (paths of images or sounds, texts for a language model) into vectors.
+        Each gets a list of at most 64 values and returns as many vectors of one length.
     random_state : int, numpy Generator or None, default=0
-        Draws permutations and folds, and the rows to test with if there are many; seeds an estimator that has no seed.
+        Draws permutations, folds, and the rows to test with if there are many; seeds an estimator that has no seed.
         The order of the rows does not matter.
     progress : bool, optional
         Show a progress bar. Default: only on a terminal, and only if an estimator or an encoder is given.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
-        (`fewratio.ColumnOptions`). Names of rows are left out unless `keep` names them, and so are dates that say
-        which sample came first. All other columns count; `ComparisonResult.non_overlapping` lists those that separate
-        the samples by themselves.
+        (`fewratio.ColumnOptions`). Row names, and dates that show which sample came first, are left out unless `keep`
+        names them. All other columns are compared; `ComparisonResult.non_overlapping` lists those whose values do not
+        overlap.
 
     Returns
     -------
@@ -655,17 +662,16 @@ def compare_datasets(
     Notes
     -----
     For three groups or more, the labels of all rows are permuted together, and each group is compared with the rest by
-    the same statistics, except for the divergence of your estimator. `blocks` must then be a column.
+    the same statistics, except for the divergence of your estimator. `blocks` must then be a column name.
 
-    The divergence is the relative Pearson divergence, 0 for equal distributions and at most (1 - alpha) / (2 alpha).
-    The ratio of each row comes from fits to other rows (five folds); so does the choice among logistic regressions
-    (on ranks, on whitened columns, with Gaussian kernels and several penalties), and how much the ratio is shrunk
-    towards 1. Divergence and `at_least` follow from these ratios; docs/guides/uncertainty.md says how often the limit
-    held.
+    The divergence is the relative Pearson divergence: 0 for equal distributions, at most (1 - alpha) / (2 alpha). The
+    ratio of each row is cross-fitted (five folds). So are the choice among logistic regressions (on ranks, on whitened
+    columns, with Gaussian kernels and several penalties) and the shrinkage of the ratio towards 1. Divergence and
+    `at_least` follow from these ratios; docs/guides/uncertainty.md reports how often the limit held.
 
     If both samples have 2,000 rows or more, the test permutes random groups of rows, about 1,000 groups in the smaller
     sample, and so uses nearly all rows (`n_tested`). Kernel statistics use at most 10,000 rows (`n_in_kernels`). The
-    model of the ratio is fitted to at most 10,000 rows, and evaluated at all of them.
+    ratio model is fitted to at most 10,000 rows and evaluated at all of them.
 
     Examples
     --------
@@ -733,7 +739,7 @@ def compare_datasets(
 def _compare_samples(samples: inputs.Samples, request: "_Request") -> ComparisonResult:
     """Compare two encoded samples."""
     names, settings, estimator, numbers, pairs, n_permutations, seed, progress = request
-    # The first generator is for `regions`.
+    # The first generator is reserved for `regions`.
     _, for_rows, for_folds, for_permutations = np.random.default_rng(seed).spawn(4)
     pooled, is_first = _pool(samples)
     order = row_order(pooled)
@@ -779,7 +785,7 @@ def _compare_samples(samples: inputs.Samples, request: "_Request") -> Comparison
 
 
 def _pool(samples: inputs.Samples) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the rows of both samples, and which belong to the first."""
+    """Return the rows of both samples, and a mask of those in the first."""
     pooled = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     return pooled, np.arange(len(pooled)) < samples.tables[0].n_rows
 
@@ -795,7 +801,7 @@ def _run_test(
     estimator: RatioEstimator | None,
     progress: bool | None,
 ) -> TwoSampleTest:
-    """Run `two_sample_test`, after a warning if the result would mislead or cannot show anything."""
+    """Run `two_sample_test`; warn if its result may be misleading or cannot be significant."""
     warn_of_codes(samples)
     columns = [place for _, place in samples.columns.values()]
     if blocks is None:
@@ -823,7 +829,7 @@ def _run_test(
 
 
 def split_groups(raw: RawTable, by: str, estimator: RatioEstimator | None) -> dict[str, RawTable]:
-    """Split a table by a column: two groups in the order of their first rows, more in the order of their names."""
+    """Split a table by a column; two groups are ordered by their first rows, three or more by name."""
     groups = split_by_column(raw, by)
     if len(groups) == 1:
         raise InputError(
@@ -842,13 +848,13 @@ def split_groups(raw: RawTable, by: str, estimator: RatioEstimator | None) -> di
             ordered.sort(key=float)
         except ValueError:
             ordered.sort()
-    # A model of windows cuts each series for itself.
+    # A model of windows cuts each series separately.
     encoding = None if estimator is None else estimator.encoding_
     return {groups[name].name: groups[name] if encoding is None else encoding.cut(groups[name]) for name in ordered}
 
 
 def _read_two(A: Any, B: Any) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Return the names of two samples, and the samples by the names for messages."""
+    """Return the names of two samples, and a dict of the samples by their names in messages."""
     names, tables = [], {}
     for given, letter in ((A, "A"), (B, "B")):
         if given is None:

@@ -1,4 +1,4 @@
-"""Conditions on columns as a user would write them: ranges in round figures, categories, periods, gaps."""
+"""Conditions on columns as you would write them: ranges in round figures, categories, periods, missing values."""
 
 import math
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from fewratio.data.columns import Column
 
 Bins = NDArray[np.bool_]
 
-# Bins of the first scan, parts of a bin of the search, and the most categories to join in one condition. With 3 or 4
-# parts the ends of planted regions were found best; 1 and 2 were also tried (benchmarks/regions.py planted).
+# Bins of the first scan, parts per bin of the search, and the most categories to join in one condition. The ends of
+# planted regions were found best with 3 or 4 parts; 1 and 2 were also tried (benchmarks/regions.py planted).
 _COARSE, _FINER, _JOINED = 6, 3, 3
-# The share of a bin by which an edge may move to a rounder figure.
+# An edge may move to a rounder figure by this share of a bin.
 _NEAR = 0.5
 # The steps of times of day in hours, and of durations and dates in seconds, the roundest first.
 _HOURS = 6, 3, 1, 1 / 2, 1 / 4, 1 / 12, 1 / 60, 1 / 3600
@@ -34,12 +34,12 @@ class Condition(NamedTuple):
     text : str
         The condition as text: "age above 55".
     low, high : float, str or None
-        The ends of a range, dates and times as texts. Numbers are above the lower end and at most the upper one; dates
+        The ends of a range; dates and times as text. Numbers are above the lower end and at most the upper one; dates
         and times are at or after the lower end and before the upper one.
     values : tuple of str
         The categories, or the only value of a range.
     is_missing : bool
-        Whether the condition is that the value is missing. "Not missing" has no range and no values.
+        True for "is missing". "Not missing" has no range and no values.
     """
 
     column: str | int
@@ -57,20 +57,20 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumn:
-    """A column in bins that do not depend on the sample of a row.
+    """A binned column; the bins do not depend on which sample a row is from.
 
     Attributes
     ----------
     label : str or int
     column : Column
     place : slice
-        Where its features are.
+        The features of the column.
     edges : ndarray of shape (n_edges,)
         Edges between bins of numbers, dates and times.
     fine : bool ndarray of shape (n_fine, n_bins)
         The bins of each condition.
     family, coarse : bool ndarray of shape (n_conditions, n_bins) and (n_coarse, n_bins)
-        The same for fewer conditions, and for a few coarse ones.
+        The bins of fewer conditions, and of a few coarse ones.
     """
 
     label: str | int
@@ -83,12 +83,12 @@ class BinnedColumn:
 
     @classmethod
     def of(cls, label: str | int, column: Column, place: slice, rows: Floats, n_bins: int) -> "BinnedColumn":
-        """Make bins with equally many rows and edges in round figures, about `n_bins` of them for `family`."""
+        """Make bins with equally many rows and round edges, about `n_bins` of them for `family`."""
         features = rows[:, place]
         if column.kind == CATEGORY:
             counts = features[:, : len(column.categories)].sum(0)
             frequent = np.argsort(-counts, kind="stable")[:_COARSE]
-            # The last bin holds unknown categories.
+            # The last bin contains unknown categories.
             n_all = features.shape[1] + 1
             sets = [(each,) for each in range(len(counts))]
             sets += [each for n in range(2, _JOINED + 1) for each in combinations(sorted(frequent.tolist()), n)]

@@ -1,4 +1,4 @@
-"""The model of a comparison: ratios at held-out rows, and their divergence with a lower limit."""
+"""The ratio model of a comparison: held-out ratios, and their divergence with a lower limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from fewratio.testing.row_units import mark_smaller
 _N_FOLDS = 5
 # The inverse penalties of the logistic regressions, the most cautious first (docs/decisions/0011).
 _CS = 0.1, 1.0, 16.0
-# Features: of normal scores, of columns as they are, and of whitened ones, with narrow kernels.
+# Kernel features of normal scores, of unchanged columns, and of whitened columns (with narrow kernels).
 _MAPS: tuple[dict[str, Any], ...] = {"is_ranked": True}, {}, {"is_whitened": True, "width": 0.5}
 # Up to this many rows, there are also variants on unchanged columns.
 _FEW = 1_000
@@ -38,13 +38,13 @@ class CrossFit(NamedTuple):
     ratios : ndarray of shape (n,)
         The ratio at all rows.
     divergence : float
-        Their relative Pearson divergence; not negative.
+        The relative Pearson divergence of these ratios; at least 0.
     at_least : float
-        An approximate 95 % lower limit for the true divergence; 0 if nothing could be held out.
+        An approximate 95 % lower limit for the true divergence; 0 if no rows could be held out.
     is_held_out : bool
-        Whether the ratio of each row comes from other rows.
+        Whether the ratio of each row was estimated from other rows.
     variant : int
-        The variant of the model that did best in most folds.
+        The variant of the model that was chosen in most folds.
     """
 
     ratios: Floats
@@ -55,7 +55,7 @@ class CrossFit(NamedTuple):
 
 
 class Model(Protocol):
-    """A model that can be fitted to a part of the rows, in one or several variants."""
+    """A ratio model with one or several variants that can be fitted to some of the rows."""
 
     def fit(self, kept: NDArray[np.bool_]) -> Sequence[Any]:
         """Fit all variants to the rows in `kept`."""
@@ -71,10 +71,10 @@ class Model(Protocol):
 
 
 class LogisticModel:
-    """Kernel logistic regressions: on normal scores of the columns, on whitened columns, and on columns as they are.
+    """Kernel logistic regressions on normal scores, whitened columns and unchanged columns.
 
-    Each has three penalties, unless `only` names the features and the inverse penalty to use. Scores are robust to far
-    values, but ignore gaps between values, which matter most with few rows.
+    Each has three penalties, unless `only` names the features and the inverse penalty to use. Normal scores are robust
+    to outliers, but ignore gaps between values, which matter most with few rows.
 
     The features are computed once from all rows, without their labels. The divergence of held-out rows is still at
     most the true one on average: given the rows and the ratio, the labels are random.
@@ -121,7 +121,7 @@ class LogisticModel:
 
 
 class EstimatorModel:
-    """The user's estimator; at alpha = 0.5, the mean of its fits in both directions."""
+    """The user's estimator; at alpha = 0.5, the average of its fits in both directions."""
 
     def __init__(self, estimator: RatioEstimator, rows: Floats, is_first: NDArray[np.bool_], alpha: float) -> None:
         self._estimator, self._rows, self._is_first, self._alpha = estimator, rows, is_first, alpha
@@ -145,17 +145,17 @@ class EstimatorModel:
 
 @dataclass(eq=False, repr=False)
 class Held(RatioEstimator):
-    """A trained estimator that sees one value in all rows of some columns: it needs these, but not their differences.
+    """A trained estimator that sees constants in some columns, which it needs but should not compare.
 
     Parameters
     ----------
     estimator : RatioEstimator
     kept : int ndarray
-        The numbers of the columns that it sees as they are; the rows have only these.
+        The numbers of the columns that it sees unchanged; the rows contain only these.
     values : ndarray of shape (n_features,)
-        What it sees in the other columns.
+        The constants that it sees in the other columns.
     alpha : float
-        As of the estimator.
+        Relative parameter of the ratio, that of the estimator.
     """
 
     estimator: RatioEstimator
@@ -166,7 +166,7 @@ class Held(RatioEstimator):
 
     @classmethod
     def of(cls, estimator: RatioEstimator, pooled: Floats, kept: Numbers) -> "Held":
-        """Hold the columns that are not kept at the mean of all rows."""
+        """Fix the columns that are not kept at the mean of all rows."""
         values = pooled.mean(0)
         seen = np.tile(values, (len(pooled), 1))
         seen[:, kept] = pooled[:, kept]
@@ -201,18 +201,18 @@ def cross_fit(
     alpha: float,
     rng: np.random.Generator,
 ) -> CrossFit:
-    """Estimate the ratio at all rows, each from other rows, and the divergence.
+    """Estimate the ratio at each row from other rows, and the divergence.
 
-    The rows are divided into folds. Each fit leaves out two folds; the ratio at the rows of a fold is the mean over the
-    fits of one variant that left it out, moved towards 1 (or away from it) by a factor. Variant and factor of a fold
-    are those that do best at the rows of the other folds, by the fits that left out both. So the rows of a fold choose
-    nothing for it, and the divergence of its ratios is at most the true one on average. If it is negative, all ratios
-    are 1.
+    The rows are split into folds, and each fit leaves out two folds. The ratio at the rows of a fold is the mean over
+    the fits of one variant that left it out, moved towards 1 (or away from it) by a factor. The variant and the factor
+    of a fold are those that do best at the rows of the other folds, in the fits that left out both. So the rows of a
+    fold choose nothing for their own fold, and the divergence is at most the true one on average. If it is negative,
+    all ratios are 1.
 
     Parameters
     ----------
     model : Model
-        A model of the rows in `used`.
+        A model for the rows in `used`.
     pooled : ndarray of shape (n, d)
         All rows.
     is_first : bool ndarray of shape (n,)
@@ -220,7 +220,7 @@ def cross_fit(
     used : int ndarray of shape (n_used,)
         The rows to fit to, as returned by `select_rows`. Other rows get the ratio of a fit to all of these.
     blocks : int ndarray of shape (n,) or None
-        The block number of each row; a block stays in one fold.
+        The block number of each row; blocks are not split between folds.
     alpha : float
         Relative parameter of the ratio.
     rng : numpy Generator
@@ -260,10 +260,10 @@ def measure_parts(
     only: tuple[int, float],
     seed: int,
 ) -> tuple[float, list[tuple[float, float]]]:
-    """Return the divergence of all columns, and of each alone and all others; 0 if ratios of 1 would fit as well.
+    """Return the divergence of all columns, and for each column, of it alone and of all others.
 
-    All come from one variant of the logistic model and the same folds. Each fit leaves out one fold; a factor, chosen
-    at the other folds, moves the ratios towards 1.
+    It is 0 if ratios of 1 fit as well. All divergences come from one variant of the logistic model and the same folds.
+    Each fit leaves out one fold; a factor, chosen at the other folds, moves the ratios towards 1.
 
     Parameters
     ----------
@@ -271,13 +271,13 @@ def measure_parts(
         The rows, as returned by `select_rows`.
     is_first : bool ndarray of shape (n,)
     blocks : int ndarray of shape (n,) or None
-        The block of each row; a block stays in one fold.
+        The block number of each row; blocks are not split between folds.
     columns : sequence of slice
-        Where the features of each column are.
+        The features of each column.
     only : (int, float)
         The variant of `LogisticModel`.
     seed : int
-        Seeds folds and kernels, the same for all columns.
+        Seeds folds and kernels, which are the same for all columns.
     """
     blocks = np.arange(len(rows)) if blocks is None else blocks
     folds, n_folds = _deal_folds(is_first, blocks, np.random.default_rng(seed))
@@ -294,7 +294,7 @@ def measure_parts(
             moved[~others] = 1 + factor * (ratios[~others] - 1)
         moved = moved.clip(0, 2)
         found = relative_pearson_divergence(moved[is_first], moved[~is_first], 0.5)
-        # A rounding error is no divergence.
+        # Smaller divergences are rounding errors.
         return found if found > ROUNDING**2 else 0.0
 
     found = []
@@ -305,7 +305,7 @@ def measure_parts(
 
 
 def _deal_folds(is_first: NDArray[np.bool_], blocks: Numbers, rng: np.random.Generator) -> tuple[Numbers, int]:
-    """Divide blocks into folds with rows of both samples; return the fold of each row, and the number of folds."""
+    """Split blocks into folds with rows of both samples; return the fold of each row and the number of folds."""
     is_first = mark_smaller(is_first)
     _, first_row, unit = np.unique(blocks, return_index=True, return_inverse=True)
     # Number blocks by their first row, not by their label.
@@ -324,7 +324,7 @@ def _deal_folds(is_first: NDArray[np.bool_], blocks: Numbers, rng: np.random.Gen
 def _predict_held_out(
     model: Model, is_first: NDArray[np.bool_], folds: Numbers, n_folds: int, alpha: float
 ) -> tuple[Floats, list[tuple[int, float]]]:
-    """Return the ratio at the model's rows, each from other rows, and the variant and factor of each fold."""
+    """Return the held-out ratio at the model's rows, and the variant and factor of each fold."""
     left_out = list(combinations(range(n_folds), 2)) if n_folds > 2 else [(0,), (1,)]
     found: dict[tuple[int, int], Floats] = {}
     for pair in left_out:

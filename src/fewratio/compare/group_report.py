@@ -14,9 +14,9 @@ from fewratio.report import page
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column, counts_around
 
-# Most columns in the table, how many of them to draw, and most groups in one drawing.
+# The most columns in the table, and columns and groups in a drawing.
 _MOST_COLUMNS, _DRAWN, _MOST_DRAWN_GROUPS = 600, 4, 6
-# The table of pairs says as much as a map of fewer groups; and columns shown until the reader asks for all.
+# The fewest groups for a map of all pairs; and the columns shown until the reader asks for all.
 _FEWEST_MAPPED, _FIRST = 5, 10
 
 
@@ -57,7 +57,7 @@ def report_groups(result: Any, command: str | None) -> page.Report:
 
 
 def _short_names(result: Any) -> dict[str, str]:
-    """Return the name of each group without the column that divides the rows, which the title names."""
+    """Return the name of each group without the column name, which is in the title."""
     return {name: name.removeprefix(f"{result.by} = ") for name in result.names}
 
 
@@ -93,7 +93,7 @@ def _groups(result: Any) -> list[page.Block]:
 
 
 def _test(result: Any) -> Chart:
-    """Draw the statistic of the permutations, and the observed one."""
+    """Draw the test statistic of the permutations, and the observed one."""
     edges, counts = counts_around(result.null_distribution, result.statistic)
     titles = "test statistic: evidence of a difference", "permutations"
     return marked_histogram(edges, {"permutations": counts}, titles, (float(result.statistic), "observed"))
@@ -164,7 +164,7 @@ def _columns(result: Any) -> list[page.Block]:
 
 
 def _distributions(result: Any) -> list[Chart]:
-    """Draw the columns that differ most; of many groups, those with most rows."""
+    """Draw the columns that differ most, for the largest groups if there are many."""
     by_size = sorted(range(len(result.groups)), key=lambda place: -result.groups[place].n_rows)
     places = sorted(by_size[:_MOST_DRAWN_GROUPS])
     columns = {each.column: result.samples.columns[each.column] for each in result.columns[:_DRAWN]}

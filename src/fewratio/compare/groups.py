@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# Columns that the answer names.
+# The most columns that the answer names.
 _NAMED = 3
 REST = "the rest"
 
@@ -46,12 +46,12 @@ class GroupDifference(NamedTuple):
     Attributes
     ----------
     name : str
-        Such as ``"cyl = 4"``.
+        Name of the group, such as ``"cyl = 4"``.
     n_rows : int
     divergence, at_least : float or None
-        As in `ComparisonResult`; None for a single row, of which none can be held out.
+        As in `ComparisonResult`; None if the group has a single row, which cannot be held out.
     p_value : float or None
-        The chance that some group differs this much if none truly does, adjusted for all groups. None if there was no
+        The chance that any group differs this much if none truly does (adjusted for all groups). None if there was no
         test.
     """
 
@@ -70,12 +70,12 @@ class PairDifference(NamedTuple):
     first, second : str
         Names of the groups.
     divergence, at_least, p_value
-        As `compare_datasets` gives them for the rows of these two groups, encoded like all rows; divergences are None
-        if a group has a single row.
+        Results of `compare_datasets` for the rows of these two groups, encoded like all rows; divergences are None if
+        a group has a single row.
     adjusted_p_value : float or None
         The p-value adjusted for all pairs (Holm).
     has_few_rows : bool
-        Whether there are too few rows for an adjusted p-value up to 0.05 if no other pair differs.
+        Whether there are too few rows for an adjusted p-value up to 0.05 even if no other pair differs.
     """
 
     first: str
@@ -96,16 +96,16 @@ class GroupColumn(NamedTuple):
     kind : str
         As in `ColumnDifference`.
     values : list of str
-        Summary of its values in each group: mean and standard deviation, or the share of the category that differs
+        Summary of the values in each group: mean and standard deviation, or the share of the category that differs
         most.
     missing : list of float
-        The share of rows of each group in which it is missing.
+        The share of missing values in each group.
     means, deviations : list of float or None
-        For numbers, booleans, durations and times of day; else None.
+        Mean and standard deviation of numbers, booleans, durations and times of day; None for other kinds.
     group : str
         The group that differs most from all others in this column.
     effect : float
-        Its effect against all others: Cohen's d of means, h of shares.
+        The effect size of this group against all others: Cohen's d of means, h of shares.
     p_value : float or None
         Adjusted for all columns and groups, as `ColumnDifference.p_value` is for all columns.
     """
@@ -123,23 +123,24 @@ class GroupColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupComparisonResult(Reported):
-    """What `compare_datasets` found for three or more groups of one table.
+    """Result of `compare_datasets` for three or more groups of one table.
 
     Attributes
     ----------
     by : str
-        The column that makes the groups.
+        The column that defines the groups.
     groups : list of GroupDifference
         Each group against all others.
     pairs : list of PairDifference
-        Each group against each other one, those that differ most clearly first.
+        All pairs of groups, those that differ most clearly first.
     p_value : float or None
-        The chance of differences as large if all groups come from one distribution; None if there was no test.
+        The chance of differences at least as large if all groups come from one distribution; None if there was no
+        test.
     statistic : float or None
-        The test statistic: minus the decimal logarithm of the harmonic mean of the tails of several statistics of each
-        group against all others.
+        The test statistic: minus the decimal logarithm of the harmonic mean of the tail probabilities of several
+        statistics of each group against all others.
     null_distribution : ndarray of shape (n_permutations,)
-        The statistic of the permutations.
+        The test statistic of each permutation.
     samples : Samples
         The tables of the groups, and how their columns were encoded.
     settings : dict
@@ -183,7 +184,7 @@ class GroupComparisonResult(Reported):
 
     @property
     def smallest_p_value(self) -> float | None:
-        """The p-value of groups that have nothing in common; None if there was no test."""
+        """The smallest possible p-value, that of groups with nothing in common; None if there was no test."""
         return None if self._test is None else self._test.smallest_p_value
 
     @property
@@ -192,12 +193,12 @@ class GroupComparisonResult(Reported):
         return self.samples.encoding
 
     def compare(self, first: str, second: str | None = None) -> Any:
-        """Compare two groups, or one with all others: the whole result, computed again.
+        """Compare two groups, or one group with all others.
 
         Parameters
         ----------
         first, second : str
-            Names of groups, such as ``"cyl = 4"``; by default, the second sample is all other groups.
+            Names of groups, such as ``"cyl = 4"``; by default, the second sample contains all other groups.
 
         Returns
         -------
@@ -236,9 +237,9 @@ class GroupComparisonResult(Reported):
 
     @property
     def most_different(self) -> GroupDifference | None:
-        """The group that differs most clearly from the rest: with the largest lower limit of the divergence.
+        """The group that differs most clearly from the rest: the one with the largest lower limit of the divergence.
 
-        None if the groups do not differ, or no group differs from the rest: p-values above 0.05.
+        None if the groups do not differ, or no group differs from the rest (p-values above 0.05).
         """
         found = [group for group in self.groups if group.p_value is not None and group.p_value <= LEVEL]
         if self.p_value is None or self.p_value > LEVEL or not found:
@@ -266,7 +267,7 @@ class GroupComparisonResult(Reported):
 
     @property
     def largest_divergence(self) -> float:
-        """The largest divergence of two groups; 0 if all have a single row."""
+        """The largest divergence between two groups; 0 if all groups have a single row."""
         return max((pair.divergence or 0.0 for pair in self.pairs), default=0.0)
 
     def count_pairs(self) -> str:
@@ -293,7 +294,7 @@ class GroupComparisonResult(Reported):
         return describe_column(column, [np.asarray(table.numbers[:, place]) for table in self.samples.tables])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain numbers, strings and lists."""
+        """Return the result as plain numbers, strings and lists."""
         test = make_plain(self, "by", "names", "p_value", "statistic", "n_permutations", "smallest_p_value", "verdict")
         most = {"most_different": None if self.most_different is None else self.most_different.name}
         return {**test, **most, **make_plain(self, "groups", "pairs", "columns")}
@@ -304,7 +305,7 @@ class GroupComparisonResult(Reported):
         Returns
         -------
         Picture
-            It shows itself in a notebook; ``save(path)`` writes it to a file.
+            A chart that notebooks display; ``save(path)`` writes it to a file.
         """
         from fewratio.compare.group_report import draw_groups
 
@@ -333,7 +334,7 @@ def compare_groups(
     progress: bool | None,
     columns: ColumnOptions,
 ) -> GroupComparisonResult:
-    """Compare three or more groups of rows by their names, given the function that compares two; see there."""
+    """Compare three or more named groups of rows; the arguments are those of `compare_datasets`, which is passed."""
     settings = {"estimator": estimator, "n_permutations": n_permutations, "by": by, "blocks": blocks}
     settings |= {"random_state": random_state, **columns}
     if paired is not None:
@@ -347,7 +348,7 @@ def compare_groups(
             f"blocks is an array of labels, but column {by!r} makes {len(groups)} groups; expected the name of a "
             "column. Put the labels into the table."
         )
-    # Enough that one pair can differ after the adjustment.
+    # Enough for one pair to differ after the adjustment.
     n_pairs = len(groups) * (len(groups) - 1) // 2
     of_pairs = max(PERMUTATIONS, ceil(n_pairs / LEVEL)) if n_permutations is None else n_permutations
     n_permutations = PERMUTATIONS if n_permutations is None else n_permutations
@@ -362,7 +363,7 @@ def compare_groups(
     test = _run_test(samples, numbers, n_permutations, rng) if n_permutations else None
     options: dict[str, Any] = dict(columns)
     if samples.encoding is not None and not reader.has_sources:
-        # Columns are of the same kinds in all comparisons.
+        # Columns have the same kinds in all comparisons.
         options = {name: value for name, value in columns.items() if name == "keep"} | {"encoding": samples.encoding}
 
     def compare(first: RawTable, second: RawTable, n_permutations: int = of_pairs) -> Any:
@@ -435,7 +436,7 @@ def _sizes(found: Any) -> tuple[float | None, float | None]:
 def _run_test(
     samples: inputs.Samples, blocks: Any, n_permutations: int, rng: np.random.Generator
 ) -> SeveralSamplesTest:
-    """Run `several_samples_test`, after a warning if the result would mislead or cannot show anything."""
+    """Run `several_samples_test`; warn if its result may be misleading or cannot be significant."""
     rows = np.concatenate([table.numbers for table in samples.tables], dtype=np.float64)
     sizes = [table.n_rows for table in samples.tables]
     labels, order = np.repeat(np.arange(len(sizes)), sizes), row_order(rows)

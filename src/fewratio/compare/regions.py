@@ -18,50 +18,50 @@ from fewratio.testing import LEVEL
 from fewratio.testing.permutations import ROUNDING, Exchange
 from fewratio.testing.row_units import make_exchange, mark_smaller
 
-# Most regions to name, and conditions of each.
+# The most regions to name, and the most conditions of each.
 _MOST, _CONDITIONS = 5, 3
-# Permutations of each search, and how many to run at once.
+# Permutations per search, and how many of them run at once.
 _PERMUTATIONS, _AT_ONCE = 99, 33
-# Most and fewest bins of a column, and the most of all columns together.
+# The most and fewest bins per column, and the most bins of all columns together.
 _MOST_BINS, _LEAST_BINS, _ALL_BINS = 24, 8, 1_440
-# Conditions of the best pairs that the search starts with, and the most pairs to scan.
+# How many conditions from the best pairs the search starts with, and the most pairs to scan.
 _STARTS, _MOST_PAIRS = 2, 1_770
 # How often each condition of the strongest region moves to the middle of the likely ones.
 _SETTLED = 2
-# How much weaker a likely one may be: the 95 % quantile of chi-square for two ends of a range.
+# How much weaker a likely condition may be: the 95 % quantile of chi-square for the two ends of a range.
 _LIKELY = 5.99
 # Fewest rows of a region.
 _LEAST_ROWS = 5
-# Between regions of similar strength, such as one and its complement, the smaller is named: a region of all rows would
-# lose this share of its strength. Chosen on planted regions (benchmarks/regions.py planted, seeds 5 to 7).
+# If regions have similar strength, such as a region and its complement, the smaller one is named: a region of all rows
+# would lose this share of its strength. Chosen on planted regions (benchmarks/regions.py planted, seeds 5 to 7).
 _SMALLER = 0.5
 _CONFIDENCE = 0.95
 # Sums over rows in single precision, which is twice as fast.
 _Singles = NDArray[np.float32]
 # The rule of a region: numbers of columns, and the bins of each.
 _Rule = tuple[tuple[int, Bins], ...]
-# For a column: its coarse conditions by groups of bins; the rows of each group, with their groups in later columns; and
-# for each later column the place of its groups, its conditions, and the weights of both together.
+# For a column: its coarse conditions by groups of bins; the rows of each group, with indicators of later columns; and
+# for each later column the place of its groups, its conditions, and the weights of both conditions together.
 _Pairs = tuple[_Singles, list[tuple[Numbers, _Singles]], list[tuple[slice, _Singles, _Singles]]]
 
 
 class Region(NamedTuple):
-    """Rows that one sample has more of: a rule on columns.
+    """A rule on columns that selects a larger share of one sample.
 
     Attributes
     ----------
     conditions : tuple of Condition
-        One to three conditions, all of which hold.
+        One to three conditions, joined by "and".
     first, second : float
         The share of rows of each sample in the region, among the rows outside earlier regions.
     ratio : float
         First share / second share; infinite if the second sample has no such row.
     ratio_low, ratio_high : float
-        An approximate 95 % interval for the ratio that accounts for the search: it holds for all regions at once. It
-        never crosses 1: the p-value already says that the shares differ.
+        An approximate 95 % interval for the ratio, simultaneous for all regions and adjusted for the search. It never
+        extends across 1, since the p-value already shows that the shares differ.
     p_value : float
-        The chance that the search finds a region as strong if nothing differs. From the second region on: among the
-        rows outside earlier regions, which assumes that those are real.
+        The chance that the search finds a region as strong if nothing differs. For later regions, it refers to the
+        rows outside earlier regions, and assumes that those are real.
     is_of_rest : bool
         Whether there are earlier regions.
     n_first, n_second : int
@@ -85,7 +85,7 @@ class Region(NamedTuple):
         return " and ".join(each.text for each in self.conditions)
 
     def write(self, names: Sequence[str]) -> str:
-        """Say how much of each sample it holds; `names` are those of the samples."""
+        """Say what share of each sample is in the region, given the names of the samples."""
         rows = "Of the remaining rows, those" if self.is_of_rest else "Rows"
         gaps = [each.text for each in self.conditions if each.is_gap]
         others = [each.text for each in self.conditions if not each.is_gap]
@@ -98,7 +98,7 @@ class Region(NamedTuple):
 
     @property
     def shares(self) -> list[str]:
-        """The shares as text: "18 %", or if there are earlier regions, "10 of 11", the remaining rows."""
+        """The shares as text: "18 %", or with earlier regions "10 of 11" of the remaining rows."""
         sizes = zip((self.first, self.second), (self.n_first, self.n_second), strict=True)
         return [f"{round(share * n):,} of {n:,}" if self.is_of_rest else write_share(share) for share, n in sizes]
 
@@ -111,10 +111,10 @@ def find_regions(
     blocks: Numbers | None,
     rng: np.random.Generator,
 ) -> tuple[list[Region], Numbers]:
-    """Find the regions where two samples differ, the strongest first, and which one each row is in; -1 for none.
+    """Find the regions where two samples differ, the strongest first, and the region of each row (-1 for none).
 
-    Each is the strongest among the rows outside the regions before it. The same search runs on permutations of the
-    samples, and only regions with p-values up to 0.05 are named.
+    Each is the strongest among the rows outside earlier regions. The same search runs on permutations of the samples,
+    and only regions with p-values up to 0.05 are returned.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def find_regions(
     rng : numpy Generator
     """
     codes = np.stack([column.assign(rows[used]) for column in columns], axis=1)
-    # Which rows are exchanged must not depend on which sample comes first.
+    # The permutations must not depend on which sample comes first.
     marks = mark_smaller(is_first[used])
     found: list[Region] = []
     numbers = np.full(len(rows), -1)
@@ -188,7 +188,7 @@ def explain_regions(result: Any) -> list[str]:
 
 
 def bin_columns(columns: Mapping[str | int, tuple[Column, slice]], rows: Floats) -> list[BinnedColumn]:
-    """Make bins of all columns that vary."""
+    """Bin all columns that vary, except vectors."""
     n_bins = min(max(_ALL_BINS // len(columns), _LEAST_BINS), _MOST_BINS)
     found = [
         BinnedColumn.of(label, column, place, rows, n_bins)
@@ -199,7 +199,7 @@ def bin_columns(columns: Mapping[str | int, tuple[Column, slice]], rows: Floats)
 
 
 def _compute_interval(counts: Sequence[int], sizes: Sequence[int], quantile: float) -> tuple[float, float]:
-    """Return limits of the ratio of two shares that differ, `quantile` standard errors of its logarithm from it."""
+    """Return an interval for the ratio of two shares: `quantile` standard errors of its logarithm to either side."""
     n = np.array(counts) + 0.5, np.array(sizes) + 1.0
     middle = float(np.log(n[0] / n[1]) @ [1, -1])
     error = float((1 / n[0] - 1 / n[1]).sum()) ** 0.5
@@ -211,9 +211,9 @@ def _compute_interval(counts: Sequence[int], sizes: Sequence[int], quantile: flo
 def _test_search(
     search: "_Search", marks: NDArray[np.bool_], exchange: Exchange, unit: Numbers, rng: np.random.Generator
 ) -> tuple[_Rule, float, float] | None:
-    """Search for the strongest region; return it, its p-value, and the standard errors of its interval.
+    """Search for the strongest region; return it, its p-value, and the half-width of its interval in standard errors.
 
-    Return None once the p-value is sure to be above the level, perhaps before all permutations are done.
+    Return None, and stop the permutations early, once the p-value is sure to exceed the level.
     """
     score, deviation, rule = search.find_best(marks[None])[0]
     if deviation == 0:
@@ -235,11 +235,11 @@ def _test_search(
 
 
 class _Search:
-    """The search for the strongest region, in many divisions of the same rows into two samples at once.
+    """Search for the strongest region in many splits of the same rows at once.
 
-    A region is scored by a squared deviation: of the number of its rows in one sample from the expected number, in
-    standard errors under permutation. One is added to the variance: if hardly any row of a small sample is expected, a
-    single one is no surprise.
+    The score of a region is the squared difference between the observed and the expected number of its rows in one
+    sample, in standard errors under permutation. One is added to the variance, so that a single row is no surprise
+    where hardly any row of a small sample is expected.
     """
 
     def __init__(self, columns: Sequence[BinnedColumn], codes: Numbers, share: float) -> None:
@@ -247,18 +247,18 @@ class _Search:
         self._sets = [column.family for column in columns]
         self._fine = [column.fine for column in columns]
         self._families, _, self._places, self._marks = _group_bins(self._sets, codes)
-        # What the best of this many independent bins adds to a squared deviation by chance.
+        # What the best of this many independent bins adds to a squared deviation by chance alone.
         self._penalty = 2 * math.log(self._marks.shape[1])
         self._coarse = [column.coarse for column in columns]
         self._uses_pairs = len(columns) > 1 and len(columns) * (len(columns) - 1) // 2 <= _MOST_PAIRS
 
     def find_best(self, labels: NDArray[np.bool_]) -> list[tuple[float, float, _Rule]]:
-        """Find the strongest region of each division: its score, its deviation and its rule.
+        """Find the strongest region of each split; return its score, its deviation and its rule.
 
         Parameters
         ----------
         labels : bool ndarray of shape (n_divisions, n)
-            Which rows are in one sample; equally many in all divisions.
+            Which rows are in one sample; their number must be the same in all splits.
         """
         centred = labels - np.float32(self._share)
         best: list[tuple[float, _Rule]] = [(-math.inf, ())] * len(labels)
@@ -278,13 +278,13 @@ class _Search:
                 rules += [rule for _, rule in starts]
         return [self._settle(rule, signs) for (_, rule), signs in zip(best, centred, strict=True)]
 
-    # BLAS may read beyond the end of an array of singles, and then warn of what it finds there.
+    # BLAS may read beyond the end of a float32 array, and then warn of invalid values there.
     @np.errstate(invalid="ignore")
     def _settle(self, rule: _Rule, centred: _Singles) -> tuple[float, float, _Rule]:
-        """Replace each condition in turn by the one in the middle of the likely ones, given the others.
+        """Replace each condition in turn by the middle one of the likely conditions, given the others.
 
-        Half a squared deviation is about a log likelihood. The strongest condition also fits chance. The one that
-        differs from all others in the fewest rows, weighted by their likelihoods, is nearer to the truth.
+        Half a squared deviation is roughly a log likelihood. The strongest condition overfits. The condition that
+        differs from the others in the fewest rows, weighted by their likelihoods, is closer to the truth.
         """
         strength = 0.0
         for _ in range(_SETTLED * len(rule)):
@@ -297,7 +297,7 @@ class _Search:
             counts = np.bincount(codes, minlength=len(family)).astype(np.float32)
             sums = np.bincount(codes, centred[mask], len(family)).astype(np.float32) @ family
             strengths = sums**2 * _weigh(counts @ family, len(self._codes), self._scale)
-            # Likely ones have more rows of the same sample as the strongest.
+            # Likely conditions have more rows of the same sample as the strongest one.
             is_likely = (np.sign(sums) == np.sign(sums[strengths.argmax()])) & (strengths >= strengths.max() - _LIKELY)
             likelihoods = is_likely * np.exp((strengths - strengths.max()) / 2)
             chances = family @ (likelihoods / likelihoods.sum())
@@ -306,7 +306,7 @@ class _Search:
         return strength - self._penalty * len(rule), strength**0.5, rule
 
     def _extend(self, rules: Sequence[_Rule], centred: _Singles) -> list[tuple[float, _Rule]]:
-        """Add to each rule the condition on another column that makes it strongest; also return its strength."""
+        """Add to each rule the best condition on another column; return the strengths and the rules."""
         masks = np.ones(centred.shape, dtype=np.float32)
         is_used = np.zeros((len(rules), len(self._families)), dtype=np.bool_)
         for mask, used, rule in zip(masks, is_used, rules, strict=True):
@@ -330,7 +330,7 @@ class _Search:
         ]
 
     def _scan_pairs(self, centred: _Singles) -> list[tuple[int, _Rule]]:
-        """Scan coarse conditions on all pairs of columns; return a condition of each of the strongest pairs."""
+        """Scan coarse conditions on all pairs of columns; return one condition from each of the strongest pairs."""
         n_divisions, strengths, which = len(centred), [], []
         for first, (family, groups, later) in enumerate(self._pairs):
             of_groups = np.stack([centred[:, rows] @ marks for rows, marks in groups], axis=1)
@@ -349,7 +349,7 @@ class _Search:
 
     @cached_property
     def _pairs(self) -> list[_Pairs]:
-        """What the scan of pairs needs for each column but the last."""
+        """Arrays for `_scan_pairs`, for each column but the last."""
         families, codes, places, marks = _group_bins(self._coarse, self._codes)
         found = []
         for first, family in enumerate(families[:-1]):
@@ -367,10 +367,10 @@ class _Search:
 
 
 def _group_bins(sets: Sequence[Bins], codes: Numbers) -> tuple[list[_Singles], Numbers, list[slice], _Singles]:
-    """Group the bins of each column that all conditions keep together.
+    """Group the bins of each column that no condition separates.
 
-    Return the groups of each condition, those of each row, the place of each column's groups, and indicators of the
-    groups of each row.
+    Return the groups of each condition, the group of each row in each column, the slice of each column's groups, and
+    indicators of the groups of each row.
     """
     found = [np.unique(each, axis=1, return_inverse=True) for each in sets]
     families = [family.astype(np.float32) for family, _ in found]
@@ -383,6 +383,6 @@ def _group_bins(sets: Sequence[Bins], codes: Numbers) -> tuple[list[_Singles], N
 
 
 def _weigh(counts: NDArray[Any], n: int, scale: float) -> NDArray[Any]:
-    """Return the factors that turn squared differences into squared deviations, given the rows of each region."""
+    """Return the factors that turn squared differences into squared deviations, given the sizes of the regions."""
     weights = (1 - np.float32(_SMALLER / n) * counts) / (np.float32(scale) * counts * (n - counts) + 1)
     return (counts >= _LEAST_ROWS) * weights

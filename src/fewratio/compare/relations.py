@@ -14,9 +14,9 @@ from fewratio.data.column_kinds import BOOLEAN, DATE, FREE, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.estimators.samples import Samples
 
-# Fewest rows for a normal approximation; and the value that replaces a correlation of 1.
+# The fewest rows for a normal approximation; and the value that replaces a correlation of 1.
 _LEAST_ROWS, _PERFECT = 5, 1 - 1e-6
-# Correlations that differ by less count as the same, however many rows there are.
+# Correlations that differ by less count as equal, however many rows there are.
 _LEAST_CHANGE = 0.05
 
 
@@ -27,20 +27,19 @@ class Relation(NamedTuple):
     ----------
     columns : (str or int, str or int)
     first, second : float
-        Their rank correlation in each sample; a category counts as 1, all others as 0.
+        Rank correlation of the columns in each sample; a category is coded as 1, all others as 0.
     where, what : str or None
-        If one of the columns has categories, where it has a certain one ("city = Oslo"), and what differs there: a
-        column of numbers, or a category of the other column.
+        If one of the columns is categorical, the category that defines the groups ("city = Oslo"), and what differs
+        between them: the mean of a column, or the share of a category of the other column.
     inside, elsewhere : (str, str) or None
-        The mean of these numbers, or the share of rows with that category, where this is so and elsewhere: in the first
-        sample and in the second.
+        This mean or share in the rows with the category, and in all other rows: in the first sample and in the second.
     n_inside, n_elsewhere : (int, int) or None
-        How many rows of each sample that is; rows in which one of the columns is missing do not count.
+        The number of these rows in each sample; rows in which one of the columns is missing do not count.
     p_value : float
-        The chance that the relation of any two columns differs as much: adjusted for all pairs. It is the larger of
-        two p-values, since products of columns also change with means and spreads: one from permutations, which compare
-        products, and one from a normal approximation (Fisher's test of two correlations; for categories a test of
-        whether a difference of means, or an odds ratio, is the same in both samples).
+        The chance that the relation of any two columns differs as much (adjusted for all pairs). Products of columns
+        also change with means and spreads, so it is the larger of two p-values: one from permutations, which compare
+        products, and one from a normal approximation (Fisher's test of two correlations; for categories, a test of
+        whether a difference of means or an odds ratio is the same in both samples).
     """
 
     columns: tuple[str | int, str | int]
@@ -55,7 +54,7 @@ class Relation(NamedTuple):
     p_value: float
 
     def write(self, names: Sequence[str]) -> str:
-        """Say how the relation differs; `names` are those of the samples."""
+        """Say how the relation differs, given the names of the samples."""
         a, b = names
         p_value = f"(p = {self.p_value:.2g})"
         cells = self.cells
@@ -69,7 +68,7 @@ class Relation(NamedTuple):
 
     @property
     def cells(self) -> list[list[str]]:
-        """Means or shares with their numbers of rows: where this is so, and elsewhere. Empty for correlations."""
+        """Means or shares with their numbers of rows, inside the category and elsewhere; empty for correlations."""
         if not (self.inside and self.elsewhere and self.n_inside and self.n_elsewhere):
             return []
         both = (self.inside, self.n_inside), (self.elsewhere, self.n_elsewhere)
@@ -80,7 +79,7 @@ class Relation(NamedTuple):
 
 
 class _Feature(NamedTuple):
-    """A feature of a column: its values in either sample, where they are known, and the category that it marks."""
+    """A feature of a column: its values in each sample, where they are known, and the category that it marks."""
 
     label: str | int
     column: Column
@@ -96,7 +95,7 @@ def describe_relations(samples: Samples, pairs: Numbers, p_values: Floats, level
     ----------
     samples : Samples
     pairs : int ndarray of shape (n_pairs, 2)
-        The numbers of the features.
+        The feature numbers of each pair.
     p_values : ndarray of shape (n_pairs,)
     level : float
         The largest p-value of a relation to describe.
@@ -126,7 +125,7 @@ def _strength(relation: Relation) -> tuple[float, float]:
 
 
 def _read_feature(samples: Samples, number: int) -> _Feature | None:
-    """Return a feature; None for parts of times of day, texts and vectors, which mean nothing alone."""
+    """Return a feature; None for features of times of day, texts and vectors, which mean nothing alone."""
     label, (column, place) = next(each for each in samples.columns.items() if each[1][1].stop > number)
     if column.kind in (TIME, FREE, VECTOR):
         return None
@@ -142,7 +141,7 @@ def _read_feature(samples: Samples, number: int) -> _Feature | None:
 
 
 def _describe(one: _Feature, other: _Feature, n_pairs: int, p_value: float) -> Relation | None:
-    """Describe the relation of two features, if it differs by enough and can be tested."""
+    """Describe the relation of two features; None if it differs too little or cannot be tested."""
     if one.category is None and other.category is not None:
         one, other = other, one
     kept = [first & second for first, second in zip(one.is_known, other.is_known, strict=True)]
@@ -161,7 +160,7 @@ def _describe(one: _Feature, other: _Feature, n_pairs: int, p_value: float) -> R
     is_inside = [side > 0 for side in x]
     if min(min(side.sum(), (~side).sum()) for side in is_inside) < _LEAST_ROWS:
         return None
-    # Values where the first column has its category, and elsewhere, in either sample.
+    # Values where the first column has its category, and elsewhere, in each sample.
     cells = [[side[inside], side[~inside]] for side, inside in zip(y, is_inside, strict=True)]
     p_value = max(p_value, 2 * n_pairs * float(ndtr(-abs(_interact(cells, category is not None)))))
     what = f"the mean of {other.label}" if category is None else f"the share of {category}"
@@ -177,7 +176,7 @@ def _describe(one: _Feature, other: _Feature, n_pairs: int, p_value: float) -> R
 
 
 def _interact(cells: Sequence[Sequence[Floats]], is_binary: bool) -> float:
-    """Return how much the difference between two groups differs between samples, in its deviations."""
+    """Return how much the difference between two groups differs between samples, in standard errors."""
     apart, variance = [], 0.0
     if is_binary:
         for side in cells:

@@ -36,11 +36,11 @@ from fewratio.report.distributions import Distribution, by_column, counts_around
 from fewratio.testing import LEVEL
 
 _NAMED, _LARGE, _TYPICAL, _VALUES = 3, 4, 10, 7
-# Most points of a small chart; columns of so few values have their points shifted, by this share of a step.
+# The most points in a small chart; with so few distinct values, points are shifted by this share of a step.
 _POINTS, _FEW_LEVELS, _SHIFT = 300, 5, 0.25
-# Most rows in the table of columns, and how many of them to draw.
+# The most rows in the table of columns, and how many of them to draw.
 _MOST_COLUMNS, _DRAWN = 600, 10
-# Rows of that table until the reader asks for all; these open a larger chart, which takes room in the file.
+# Rows shown until the reader asks for all; each of these opens a larger chart, which makes the file larger.
 _FIRST = 10
 
 
@@ -74,16 +74,16 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
-        # What would have been found is said below.
+        # What the test could have found is reported below.
         headline=page.first_sentence(write_headline(result)),
     )
 
 
 def _overview(result: Any) -> list[page.Block]:
-    """Show how large the tables are, which columns they share, and what is missing or occurs twice."""
+    """Show the sizes of the tables, their common columns, and missing and duplicate values."""
     samples, names = result.samples, result.names
     rows_of = {"rows": [write_fixed(table.n_rows, 0) for table in samples.tables]}
-    # Tables that were given encoded, or that are read from files piece by piece, are not read again.
+    # Encoded tables, and tables read from files in pieces, are not read again.
     raws = samples._raws
     if raws and all(raw.is_held for raw in raws):
         labels = [[str(label) for label in raw.labels] for raw in raws]
@@ -210,7 +210,7 @@ def draw_comparison(result: Any) -> Picture:
 
 
 def _test(result: Any) -> Chart:
-    """Draw the statistic of the permutations, and the observed one."""
+    """Draw the test statistic of the permutations, and the observed one."""
     edges, counts = counts_around(result.null_distribution, result.statistic)
     titles = "test statistic: evidence of a difference", "permutations"
     return marked_histogram(edges, {"permutations": counts}, titles, (float(result.statistic), "observed"))
@@ -233,7 +233,7 @@ def _largest_ratio(result: Any) -> float:
 
 def _effects(result: Any) -> Chart:
     """Draw the effect sizes of the columns that differ most."""
-    # Where no single number says how a column differs, there is no bar.
+    # Columns without an effect size have no bar.
     shown = [each for each in result.columns[:_DRAWN] if each.effect is not None] or result.columns[:_DRAWN]
     names, effects = [str(each.column) for each in shown], [round(float(each.effect or 0), 4) for each in shown]
     is_clear = [each.p_value is None or each.p_value <= LEVEL for each in shown]
@@ -311,7 +311,7 @@ def _words(result: Any) -> page.Block:
 
 
 def _relations(result: Any, command: str | None) -> list[page.Block]:
-    """Draw the two columns of a relation side by side, or show what categories have to do with it."""
+    """Draw the two columns of a relation side by side, or show their means or shares by category."""
     blocks: list[page.Block] = []
     for each in result.relations[:_NAMED]:
         blocks.append(page.Text(f"{each.write(result.names)}."))
@@ -331,7 +331,7 @@ def _relations(result: Any, command: str | None) -> list[page.Block]:
 
 
 def _scatters(result: Any, relation: Any) -> list[Chart]:
-    """Draw two columns of numbers against each other in either sample, on the same axes."""
+    """Draw two columns of numbers against each other for each sample, on the same axes."""
     columns = [result.samples.columns[label] for label in relation.columns]
     drawn = []
     for table in result.samples.tables:

@@ -1,4 +1,4 @@
-"""What a comparison found, in a sentence: whether two tables differ, by how much, and what would have been found."""
+"""The result of a comparison in a sentence: whether two tables differ, by how much, or what could have been found."""
 
 import math
 from typing import Any
@@ -11,9 +11,9 @@ from fewratio.data.column_kinds import BOOLEAN
 from fewratio.testing import LEVEL
 
 LARGEST = "very large"
-# How large a divergence is, by its share of the largest possible one: that share of the variance of a row's table, as 0
-# or 1, is explained by the row. Up to 14 % these are Cohen's limits for explained variance (1988, chapter 9); from 50 %
-# on, a row says more about its table than it leaves open.
+# The size of a divergence by its share of the largest possible one. A row explains that share of the variance of its
+# label (0 or 1). Up to 14 %, these are Cohen's limits for explained variance (1988, chapter 9); above 50 %, a row
+# explains most of it.
 _BANDS = {"very small": 0.01, "small": 0.06, "medium": 0.14, "large": 0.5, LARGEST: 1.0}
 _WORDS = {
     "very small": ", but by very little",
@@ -22,7 +22,7 @@ _WORDS = {
     "large": " strongly",
     LARGEST: " very strongly",
 }
-# The square of the deviations by which two means must differ to be found different in four of five cases at the level.
+# The squared difference of two means, in standard errors, that is found in four cases out of five at the level.
 _FOUND = 7.85
 # A shift that leaves two normal columns with next to nothing in common, in standard deviations.
 _EXTREME = 4
@@ -31,9 +31,9 @@ _LIMIT = 1.96
 
 
 def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
-    """Say how large a divergence is, or None if there are too few rows to say that it is not larger.
+    """Say how large a divergence is; None if there are too few rows to exclude a larger one.
 
-    With few rows, only a large difference can be found; if the model sees a small one, it could not learn it.
+    With few rows, only a large difference can be learned, so a small estimate says little.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def rate_divergence(share: float, n_first: int, n_second: int) -> str | None:
 
 
 def shows_more(column: Any, magnitude: str | None, n_first: int, n_second: int) -> bool:
-    """Return whether a column, given as `ColumnDifference`, shows a larger difference than one of a magnitude.
+    """Return whether a column (a `ColumnDifference`) differs more than a magnitude says.
 
-    The effects of its values and of its gaps count less what chance may add to them.
+    What chance may add is subtracted from the effects of its values and of its missing values.
     """
     if magnitude is None or (column.p_value or 0) > LEVEL:
         return False
@@ -73,9 +73,9 @@ def _compare_gaps(column: Any) -> float:
 
 
 def explain_small_effect(column: Any, n_first: int, n_second: int) -> str:
-    """Say what differs in a column, given as `ColumnDifference`, if not its mean; else "".
+    """Say what differs in a column (a `ColumnDifference`) if its mean does not; else "".
 
-    The p-value looks at more than the mean, which the effect compares.
+    The effect compares means; the p-value also looks at spread, shape and missing values.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def explain_small_effect(column: Any, n_first: int, n_second: int) -> str:
         return ""
     if abs(column.effect) > by_chance:
         return ""
-    # A few gaps against none are less clear than their effect.
+    # The effect of a few missing values against none looks larger than it is.
     if abs(_compare_gaps(column)) > 2 * by_chance:
         return "similar mean, different share of missing values"
     # The logarithm of a deviation has about half the variance of a mean in deviations.
@@ -107,7 +107,7 @@ def explain_small_effect(column: Any, n_first: int, n_second: int) -> str:
 
 
 def write_verdict(result: Any) -> str:
-    """Say whether the tables differ, and by how much or what would have been found; see `ComparisonResult.verdict`."""
+    """Say whether the tables differ, and by how much or what could have been found (`ComparisonResult.verdict`)."""
     rest = result.without_non_overlapping
     more = "" if rest is None else f" Without {result.set_aside}, {_write_found(rest)}"
     return f"{write_headline(result)}{more}"
@@ -139,7 +139,7 @@ def _write_found(result: Any) -> str:
 
 
 def _have_same_rows(samples: Any) -> bool:
-    """Return whether two tables have the same rows, in any order, with rare categories as they are."""
+    """Return whether two tables have the same rows in any order; rare categories are not pooled."""
     numbers = [np.asarray(table.numbers) for table in samples.tables]
     pooled = np.column_stack([np.concatenate(numbers), *samples.category_codes.values()])
     first, second = pooled[: len(numbers[0])], pooled[len(numbers[0]) :]
@@ -147,7 +147,7 @@ def _have_same_rows(samples: Any) -> bool:
 
 
 def write_source(result: Any) -> str:
-    """Name the column that gives nearly all of the divergence alone, if others differ, too; else ""."""
+    """Name the column that accounts for nearly all of the divergence, if other columns differ too; else ""."""
     if result.set_aside:
         source = write_source(result.without_non_overlapping)
         return source and f"Without {result.set_aside}, {source}"
@@ -161,7 +161,7 @@ def write_source(result: Any) -> str:
 
 
 def _write_power(result: Any) -> str:
-    """Say what would have been found; "" if that is not known."""
+    """Say what the test could have found; "" if that is not known."""
     if result.smallest_p_value > LEVEL:
         return " There are too few rows for the test to find one."
     if result.detectable_shift is None:
@@ -173,5 +173,5 @@ def _write_power(result: Any) -> str:
 
 
 def write_divergence(divergence: float | None) -> str:
-    """Write a divergence of groups; None if no rows could be held out."""
+    """Write the divergence of two groups, which is None if no rows could be held out."""
     return "too few rows" if divergence is None else f"{divergence:.2g}"

@@ -1,4 +1,4 @@
-"""Check what a user passes besides tables: paths, seeds, numbers, names of columns."""
+"""Check arguments other than tables: paths, seeds, numbers, names of columns."""
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
@@ -37,7 +37,7 @@ def advise_names(unknown: Sequence[str], known: Sequence[str]) -> str:
 
 
 def as_path(path: Any, argument: str = "path") -> Path:
-    """Return a path, or say why a value is not one."""
+    """Return a path, or raise an error if a value is not one."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         found = f"{argument} is {show_value(path)}"
         raise ParameterError(f"{found}; expected the path of a file or folder. Pass a string or a pathlib.Path.")
@@ -65,7 +65,7 @@ def as_rng(random_state: Any, argument: str = "random_state") -> np.random.Gener
 
 
 def check_count(argument: str, value: Any, least: int = 1) -> None:
-    """Refuse what is not a whole number of at least `least`."""
+    """Refuse anything but a whole number of at least `least`."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
     if not is_whole or not least <= value <= MAX_COUNT:
         needed = f"a whole number of at least {least}" + f" and at most {MAX_COUNT}" * bool(
@@ -75,7 +75,7 @@ def check_count(argument: str, value: Any, least: int = 1) -> None:
 
 
 def check_number(argument: str, value: Any, low: float | int, high: float | int, needed: str) -> float:
-    """Return a value as a float, or refuse what is not a number strictly between two bounds."""
+    """Return a value as a float; refuse anything but a number strictly between two bounds."""
     number = np.nan
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
         with suppress(OverflowError):
@@ -86,7 +86,7 @@ def check_number(argument: str, value: Any, low: float | int, high: float | int,
 
 
 def check_switch(argument: str, value: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Refuse anything but True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(
             f"{name_parameter(argument)} is {show_value(value)}; expected True or False. Pass one of them."
@@ -94,7 +94,7 @@ def check_switch(argument: str, value: Any) -> None:
 
 
 def as_floats(argument: str, values: Any, needed: str) -> Floats:
-    """Return numbers of any shape as an array of floats, or refuse what holds anything else."""
+    """Return numbers of any shape as an array of floats; refuse other values."""
     try:
         array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
         array = array.astype(np.float64) if array.dtype.kind in "iufO" else np.full((), np.nan)

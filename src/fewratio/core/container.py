@@ -1,7 +1,7 @@
 """The one file format: arrays with a JSON header, written atomically, read without running code.
 
-A file is in the safetensors format. Its header says what it holds (``kind``) and in which version of the format
-(``format``); a checksum covers the header and all arrays. Objects that can be saved are `Stored`.
+Files are in the safetensors format. The header contains the kind of the content (``kind``) and the version of the
+format (``format``); a checksum covers the header and all arrays. Objects that can be saved are `Stored`.
 """
 
 import codecs
@@ -47,13 +47,13 @@ _Stored = TypeVar("_Stored", bound="Stored")
 
 
 class Stored:
-    """Base of all that can be saved: a subclass turns itself into arrays and a header, and back."""
+    """Base of objects that can be saved: a subclass converts itself to arrays and a header, and back."""
 
     _kind: ClassVar[str]
     _fields: ClassVar[Fields]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file: safetensors with a JSON header and a checksum.
+        """Save the object to a safetensors file with a JSON header and a checksum.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Stored:
 
     @classmethod
     def load(cls: type[_Stored], path: str | os.PathLike[str]) -> _Stored:
-        """Read what `save` wrote. Nothing in the file is executed.
+        """Load an object from a file written by `save`. Nothing in the file is executed.
 
         Parameters
         ----------
@@ -124,11 +124,11 @@ def write_tensors(path: Any, kind: str, tensors: Mapping[str, NDArray[Any]], hea
     path : path
         The file; an existing one is replaced only once the new one is complete.
     kind : str
-        What the file holds; `read_tensors` refuses another kind.
+        Kind of the content; `read_tensors` refuses other kinds.
     tensors : dict of str to ndarray
         The arrays.
     header : dict
-        Anything JSON can hold, and NumPy's numbers.
+        Any JSON values, and NumPy numbers.
     """
     from safetensors.numpy import save
 
@@ -199,7 +199,7 @@ def read_tensors(path: Any, kind: str | tuple[str, ...], finite: bool = False) -
     path : path
         The file.
     kind : str or tuple of str
-        The kind, or kinds, that it may hold.
+        The kinds of content to accept.
     finite : bool
         Whether all numbers must be finite. (The loss of a training that has diverged is not.)
 
@@ -208,7 +208,7 @@ def read_tensors(path: Any, kind: str | tuple[str, ...], finite: bool = False) -
     DataNotFoundError
         If there is no such file.
     ModelFileError
-        If it is damaged, foreign or of another kind.
+        If the file is damaged, of another kind, or not a file of fewratio.
     ModelVersionError
         If a newer fewratio wrote it.
     """

@@ -100,16 +100,16 @@ def discriminant_coordinates(
 
 
 class Support(NamedTuple):
-    """What the posterior of a dataset needs from its rows.
+    """Sums over the rows of a dataset, which determine its posterior.
 
     Attributes
     ----------
     n : int
         Number of rows.
     total : ndarray of shape (..., K)
-        Their sum.
+        Sum of the rows.
     squares : ndarray of shape (...)
-        Sum of all their squares.
+        Sum of the squares of all coordinates.
     """
 
     n: int

@@ -1,4 +1,4 @@
-"""How far apart two datasets are, read off their ratio."""
+"""Divergences of two datasets from their ratio."""
 
 import math
 

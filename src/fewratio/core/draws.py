@@ -13,12 +13,12 @@ from fewratio.core.shapes import Numbers
 
 
 def row_order(rows: NDArray[Any]) -> Numbers:
-    """Return an order of the rows that depends only on their values, to draw from them or divide them into folds.
+    """Return an order of the rows that depends only on their values, to draw rows or split them into folds.
 
     It does not change when rows or columns are reordered, when columns are shifted or scaled by positive numbers, or
-    when constant columns are added: a row's key is a hash of its ranks. Rows with equal keys are ordered by what is in
-    the columns, and finally by their values. The order of the columns matters only if reordering them maps the sample
-    onto itself, and then only for the rows that this exchanges: nothing else distinguishes them.
+    when constant columns are added: the key of a row is a hash of its ranks. Rows with equal keys are ordered by the
+    contents of the columns, and finally by their values. The order of the columns matters only if reordering them maps
+    the sample onto itself, and then only for the rows that this swaps: nothing else distinguishes them.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _mix(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def deal(n_rows: int, n_folds: int, rng: np.random.Generator) -> Numbers:
-    """Divide rows at random into folds whose sizes differ by at most one; return the fold of each row."""
+    """Split rows at random into folds whose sizes differ by at most one; return the fold of each row."""
     return rng.permutation(np.arange(n_rows) % n_folds)
 
 
@@ -135,7 +135,7 @@ def set_seed(estimator: Any, rng: np.random.Generator) -> Any:
 
 
 def seed_for(*role: str | SupportsIndex) -> int:
-    """Derive a seed from what it is for. Seeds of splits and supports never name the method: tests are paired.
+    """Derive a seed from its role. Seeds of splits and supports never name the method, so that tests are paired.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class LeaveOneOut:
     regs : array of shape (n_regs,)
         Regularisers lambda.
     clip : {"ratio", "weights"}
-        What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)``.
+        How to keep the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)``.
     """
 
     def __init__(self, moments: Moments, alpha: float, regs: Float[Array, " n_regs"], clip: str) -> None:

@@ -1,4 +1,4 @@
-"""What is minimised: losses of ratio values on an evaluated pair, lower is better."""
+"""Losses of ratio values on an evaluated pair; lower is better."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable

@@ -35,7 +35,7 @@ def gaussian_relative_ratio(
     Parameters
     ----------
     x : array of shape (..., n, d)
-        Where to evaluate it.
+        Rows at which to evaluate the ratio.
     nu_mean, nu_std, de_mean, de_std : float or array broadcastable to x
         Means and standard deviations of the columns.
     alpha : float or array

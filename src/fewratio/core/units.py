@@ -71,11 +71,11 @@ class ColumnScaling:
 def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     """Return the mean and unit of each column over the rows of all samples; a constant column is only centred.
 
-    The unit is the root mean square distance from the median. Distances are capped at ten times their median, so that a
-    few outliers do not decide. That median ignores values at the column's median, so that a column that is nearly
-    always the same, such as rain or a rare defect, has about its standard deviation as unit, and does not outweigh all
-    others. The unit of a column of two values is their difference: a rare category must not be farther away than a
-    common one. A deviation that is only rounding, as for 0.1 repeated, counts as none.
+    The unit is the root mean square distance from the median, with distances capped at ten times their median, so that
+    a few outliers do not decide. That median ignores values equal to the median of the column, so that the unit of a
+    column that is nearly constant, such as rain or a rare defect, is about its standard deviation, and the column does
+    not outweigh all others. The unit of a column of two values is their difference, so that a rare category is not
+    farther away than a common one. Deviations that are rounding errors, as for 0.1 repeated, count as 0.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def column_scaling(samples: Iterable[Any]) -> tuple[Floats, Floats]:
     Returns
     -------
     mean, scale : ndarray of shape (d,)
-        What to subtract, and what to divide by after that.
+        The origin to subtract, and the unit to divide by afterwards.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Datasets, collections of them, and the gate through which user tables enter."""
+"""Datasets, collections of datasets, and the validation of user tables."""
 
 from fewratio.lazy import attach
 

@@ -32,23 +32,23 @@ __all__ = ["Collection", "Dataset"]
 
 
 class SourceOptions(ColumnOptions, total=False):
-    """What can be said about the tables of a collection: of their columns, and how series become rows.
+    """Options for the tables of a collection: column options, and how to cut series into rows.
 
     Attributes
     ----------
     window : int
-        Readings of a series that make a row: their values, how large the differences between them are, and their
-        spectrum. By default rows are rows.
+        Number of readings of a series per row, which has their values, the sizes of their differences and their
+        spectrum as features. By default, series are not cut.
     step : int
-        Readings from the begin of one window to that of the next; by default none belongs to two windows. Rows that
-        share readings are not independent, as tests and intervals assume.
+        Readings from the start of one window to the start of the next; by default windows do not overlap. Rows of
+        overlapping windows are not independent, which tests and intervals assume.
     """
 
     window: int
     step: int
 
 
-# Datasets that a notebook shows.
+# The most datasets that a notebook shows.
 _SHOWN = 10
 
 
@@ -63,8 +63,8 @@ class Collection:
         At least one, all with the same number of features and with different names.
     feature_names : sequence of str or None
     encoding : Encoding or None
-        How the columns of the original tables became numbers; None if they were numbers. A model that learns from the
-        collection keeps it and applies it to what it is given.
+        How the columns of the original tables became numbers; None if they were numbers. Models that learn from the
+        collection apply it to other tables.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Collection:
         name: str = "collection",
         **options: Unpack[SourceOptions],
     ) -> Collection:
-        """Make a collection of one array per dataset.
+        """Make a collection from one array per dataset.
 
         Parameters
         ----------
@@ -117,11 +117,11 @@ class Collection:
             Arrays of numbers, or data frames with columns of any kind. Data frames need the same columns; their order
             may differ.
         names : iterable of str, optional
-            Default: "0", "1", and so on, or the keys of a mapping.
+            Names of the datasets; by default "0", "1", and so on, or the keys of a mapping.
         groups : iterable of str or None, or a mapping or series by the names of the datasets, optional
         outliers : iterable of array-like of shape (n_i,), optional
-            Which rows are known outliers (booleans, or 0 and 1); None for a dataset where nothing is known. A pandas
-            series goes by its index.
+            Which rows are known outliers (booleans, or 0 and 1); None for datasets without marks. A pandas series is
+            aligned by its index.
         name : str
             Name of the collection.
         **options
@@ -171,7 +171,7 @@ class Collection:
         name: str = "collection",
         **options: Unpack[SourceOptions],
     ) -> Collection:
-        """Make a collection of one long table, in which a column names the dataset of each row.
+        """Make a collection from one long table, in which a column names the dataset of each row.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Collection:
         header: bool | None = None,
         **options: Unpack[SourceOptions],
     ) -> Collection:
-        r"""Make a collection of one long table in a file, in which a column names the dataset of each row.
+        r"""Make a collection from one long table in a file, in which a column names the dataset of each row.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Collection:
         dataset, group, outlier, **options
             As in `from_frame`.
         name : str, optional
-            Name of the collection; default: the file's, without its ending.
+            Name of the collection; by default the file name without its ending.
         separator, decimal, header : optional
             As in `from_folder`.
 
@@ -252,7 +252,7 @@ class Collection:
         Collection('sites', 2 datasets of 1 to 2 rows, 1 feature)
         """
         file = files.find_file(as_path(path), files.TABLES, separator, decimal, header)
-        # As text: "01" is not "1", and "NA" may be a name.
+        # Read as text: "01" is not "1", and "NA" may be a name.
         raw = files.read_raw(file, [column for column in (dataset, group) if column is not None])
         return cls.from_frame(raw, dataset, group, outlier, name or file.name, **options)
 
@@ -268,25 +268,25 @@ class Collection:
         header: bool | None = None,
         **options: Unpack[SourceOptions],
     ) -> Collection:
-        r"""Make a collection of a folder of data files, one dataset per file.
+        r"""Make a collection from a folder of data files, one dataset per file.
 
-        A dataset is named by its file (without the ending), its group is the sub-folder it lies in. Where one name
-        occurs in several sub-folders, the datasets are named by their path below the folder.
+        The name of a dataset is the file name without its ending, and its group is the sub-folder of the file. If a
+        name occurs in several sub-folders, datasets are named by their path below the folder.
 
         Parameters
         ----------
         path : str or path
             CSV and TSV files (also ``.csv.gz`` and the like), Parquet, Arrow, JSON lines, Excel, ``.npy`` and ``.npz``
-            files. All need the same columns; their order may differ. Arrays have two axes; an ``.npz`` file holds one
-            array, or ``X`` and ``is_outlier``.
+            files. All need the same columns; their order may differ. Arrays have two axes; an ``.npz`` file contains
+            one array, or ``X`` and ``is_outlier``.
         outlier : str, optional
             The column that marks known outliers (booleans, or 0 and 1).
         name : str, optional
-            Name of the collection; default: the folder's.
+            Name of the collection; by default that of the folder.
         separator, decimal : str, optional
-            Column separator of text files, found by default, and their decimal mark.
+            Column separator of text files (detected by default), and their decimal mark.
         header : bool, optional
-            Whether the first line of text files names the columns, found by default.
+            Whether the first line of text files names the columns; detected by default.
         **options
             As in `from_frame`.
 
@@ -386,9 +386,9 @@ def _encode_tables(
     flags: list[Any],
     parts: Sequence[NDArray[np.intp]] | None = None,
 ) -> tuple[Encoding | None, list[Table], list[Any]]:
-    """Encode the tables of datasets, or one that is made of `parts`; no encoding if there is nothing to encode.
+    """Encode the tables of datasets, or one table that consists of `parts`; no encoding if nothing needs it.
 
-    Of series, the windows are encoded; one is an outlier if any of its readings is.
+    If the tables are series, their windows are encoded; a window is an outlier if any of its readings is.
     """
     columns: Any = dict(options)
     length, step = columns.pop("window", None), columns.pop("step", None)
@@ -406,7 +406,7 @@ def _encode_tables(
         samples = _rows(encoded, parts)
         constant = [name for name in find_constant(encoding, samples) if name not in rules.keep]
         own = [name for name in constant if len(samples) > 2 and _has_own_values(samples, encoding.places[name])]
-        # With two datasets, nobody knows whether a column names them or was measured.
+        # With two datasets, a column that names them cannot be distinguished from a measured one.
         if own and len(own) < len(encoding.used):
             warn_of_left_out(dict.fromkeys(own, NAMES_DATASET))
             encoding, encoded = leave_out_columns(encoding, encoded, own, NAMES_DATASET)
@@ -431,7 +431,7 @@ def _encode_tables(
 
 
 def _has_own_values(samples: Sequence[NDArray[Any]], place: slice) -> bool:
-    """Return whether each of several samples has another value in a column that is constant within each."""
+    """Return whether a column is constant within each of several samples, and different between them."""
     return len({tuple(sample[0, place].tolist()) for sample in samples}) == len(samples)
 
 
@@ -448,7 +448,7 @@ def _check_different(collection: str, what: str, names: Iterable[str]) -> None:
 
 
 def _as_list(values: Any, argument: str, needed: str) -> list[Any]:
-    """Return what a user gave as a list, or say that there is nothing to go through."""
+    """Return a user's argument as a list, or raise an error if it is not iterable."""
     try:
         if isinstance(values, str | bytes):
             raise TypeError
@@ -459,7 +459,7 @@ def _as_list(values: Any, argument: str, needed: str) -> list[Any]:
 
 
 def _order_by_name(values: Any, names: Sequence[object], argument: str) -> Any:
-    """Return values in the order of the datasets: those of a mapping, or of a series with names as index, by name."""
+    """Return values in the order of the datasets; a mapping, or a series with names as index, is read by name."""
     is_series = hasattr(values, "index") and hasattr(values, "items") and type(values.index).__name__ != "RangeIndex"
     if not is_series and not isinstance(values, Mapping):
         return values

@@ -1,7 +1,7 @@
-"""The kinds of columns: which types are of a kind, how its values are read, and what becomes of them.
+"""The kinds of columns: their types, how their values are read, and how they are encoded.
 
 ===========  =======================================  ==========================================================
-kind         types                                    what becomes of a column
+kind         types                                    encoding of the column
 ===========  =======================================  ==========================================================
 number       integers, floats, decimals               itself; the median where a value is missing
 boolean      booleans                                 0 and 1
@@ -16,7 +16,7 @@ vector       lists of as many numbers                 the directions in which th
 nothing      nulls                                    left out
 ===========  =======================================  ==========================================================
 
-A column of any other type is left out. To change what a type is, edit `read_values`; to change what becomes of a kind,
+Columns of other types are left out. To change the kind of a type, edit `read_values`; to change the encoding of a kind,
 edit `decide_column` and `Column` in `fewratio.data.columns`.
 """
 
@@ -49,15 +49,15 @@ NUMBER, BOOLEAN, TEXT, CATEGORY, DATE, MISSING = "number", "boolean", "text", "c
 DURATION, TIME, FREE, VECTOR = "duration", "time of day", "free text", "vector"
 PLURALS = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "categories", DATE: "dates"}
 PLURALS |= {DURATION: "durations", TIME: "times of day", FREE: "free texts", VECTOR: "vectors"}
-# pandas' two marks of a missing value are known by name, so that pandas need not be imported to recognise them.
+# The missing values of pandas are recognised by name, so that pandas need not be imported.
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 _LONGEST_CELL = 40
-# The largest whole number up to which floats have all.
+# Floats represent all whole numbers up to this one.
 EXACT = 2**53
 DAY_SECONDS = 86_400
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
-# Other forms of dates that can be read in one way only: the year first, or the month as a word.
+# Other unambiguous forms of dates: the year first, or the month as a word.
 _DATE_FORMS = [
     re.compile(form + r"(?:(?:T|,? )(?P<time>\d.+))?")
     for form in (
@@ -71,7 +71,7 @@ _MONTHS += ["july", "august", "september", "october", "november", "december"]
 _NAMED_ZONE = re.compile(r".{10}.*\d(?:Z|[+-]\d{2}(?::?\d{2})?)")
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([aApP])\.?[mM]\.?)?")
 _SHORT_TIME = re.compile(r"(?:\d|1[0-2]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?")
-# As pandas writes it, in text and in JSON (ISO 8601), and as people do: 2h 5min.
+# Durations as pandas writes them, in text and in JSON (ISO 8601), and as people do: 2h 5min.
 _DURATIONS = [
     re.compile(form)
     for form in (
@@ -80,7 +80,7 @@ _DURATIONS = [
         r"(?=.*(?:h|min))(?:(\d+) ?d )?(?:(\d+) ?h)?(?: ?(\d+) ?m(?:in)?)?(?: ?(\d+(?:\.\d+)?) ?s)?",
     )
 ]
-# The seconds of a unit of durations, each for those that have two of it or more.
+# The seconds of each unit of durations; a unit is used for durations of at least two of it.
 _DURATION_UNITS = {"years": 365.25 * DAY_SECONDS, "days": DAY_SECONDS, "h": 3600, "min": 60}
 # Digits of which some begin with zeros are codes, such as those of postal districts.
 _DIGITS, _PADDED, _INTEGER = re.compile(r"\d+"), re.compile(r"0\d+"), re.compile(r"[-+]?\d+")
@@ -96,20 +96,20 @@ class ColumnValues(NamedTuple):
     Attributes
     ----------
     table : str
-        What messages call the table.
+        Name of the table in messages.
     label : str or int
         The name of the column, or its number.
     kind : str
-        One of the kinds of this module, or the column's type if it is another.
+        One of the kinds of this module, or the type of the column for other types.
     numbers : ndarray of shape (n,)
-        Of numbers, booleans (0 and 1), dates (days since 1970), durations (seconds) and times of day (hours); NaN for
-        what is missing. Vectors have the shape (n, n_numbers).
+        Values of numbers, booleans (0 and 1), dates (days since 1970), durations (seconds) and times of day (hours);
+        NaN if missing. For vectors, the shape is (n, n_numbers).
     codes : ndarray of shape (n,)
-        Of text, categories and whole numbers beyond 2**53: the number of each row's text; -1 for what is missing.
+        For text, categories and whole numbers beyond 2**53, the number of the text in each row; -1 if missing.
     texts : list of str
         The distinct texts.
     zone : str or None
-        The time zone that the type of dates names.
+        The time zone in the type of dates.
     """
 
     table: str
@@ -122,11 +122,11 @@ class ColumnValues(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call the column."""
+        """Name of the column in messages."""
         return f"column {self.label!r} of {self.table}"
 
     def find_text(self, places: Sequence[int] | None = None) -> str:
-        """Return the first of some texts, by their numbers, and its row; by default of those that are no numbers."""
+        """Return the first of some texts, given their numbers, and its row; by default the first that is no number."""
         if places is None:
             others = [place for place, text in enumerate(self.texts) if not is_number(text)]
             places = others or range(len(self.texts))
@@ -135,7 +135,7 @@ class ColumnValues(NamedTuple):
         return f"{text[:_LONGEST_CELL]!r}{'...' * (len(text) > _LONGEST_CELL)} at row {row}"
 
     def to_numbers(self, kind: str) -> NDArray[Any]:
-        """Return values of a kind that has numbers as finite ones, NaN for what is missing."""
+        """Return the values as finite numbers of a kind; NaN if missing."""
         numbers = self.numbers
         if kind == FREE and self.kind in (TEXT, CATEGORY):
             return np.append(count_words(self.texts), np.nan)[self.codes]
@@ -160,7 +160,7 @@ class ColumnValues(NamedTuple):
     def _read_texts(self, kind: str) -> NDArray[Any]:
         read = list(map(READERS[kind], self.texts))
         if kind == NUMBER and None not in (truths := list(map(_read_boolean, self.texts))):
-            # As of typed booleans.
+            # Read them like typed booleans.
             read = truths
         if None in read:
             wrong = [code for code, number in enumerate(read) if number is None]
@@ -195,7 +195,7 @@ class ColumnValues(NamedTuple):
         return self._replace(kind=CATEGORY, codes=codes, texts=list(code))
 
     def to_levels(self) -> ColumnValues:
-        """Return values of any kind as texts of which each is another value: "1.0" is 1, whoever wrote it."""
+        """Return values of any kind as texts, with one text per value: "1.0" and "1" are the same."""
         coded = self.to_categories()
         texts = list(map(_write_level, coded.texts))
         code = {text: place for place, text in enumerate(dict.fromkeys(texts))}
@@ -212,7 +212,7 @@ class ColumnValues(NamedTuple):
         return str(int(number)) if float(number).is_integer() else repr(float(number))
 
     def drop_gaps(self) -> ColumnValues:
-        """Return text without blanks and the words for a missing value, as in a text file; other values as they are."""
+        """Strip text, and treat words for missing values as missing, as in text files; keep other values."""
         if self.kind != TEXT:
             return self
         words = {*pa.csv.ConvertOptions().null_values}
@@ -226,7 +226,7 @@ class ColumnValues(NamedTuple):
         return (self if texts else empty)._replace(codes=codes, texts=texts)
 
     def as_read(self) -> ColumnValues:
-        """Return text as the kind that all of it can be read as, as in a text file; other values as they are."""
+        """Convert text to the kind that all of it can be read as, as in text files; keep other values."""
         if self.kind != TEXT or self.is_padded:
             return self
         kind = next((kind for kind, read in READERS.items() if None not in map(read, self.texts)), TEXT)
@@ -245,7 +245,7 @@ class ColumnValues(NamedTuple):
 
 
 def read_values(column: pa.ChunkedArray, table: str, label: str | int) -> ColumnValues:
-    """Return what a column of pyarrow holds: the type decides the kind."""
+    """Return the values of a pyarrow column, whose type determines the kind."""
     kind = column.type
     if is_number_type(kind):
         values = ColumnValues(table, label, NUMBER, arrow_numbers(column))
@@ -302,7 +302,7 @@ def _encode_texts(column: pa.ChunkedArray) -> dict[str, Any]:
 
 
 def is_wide(column: pa.ChunkedArray) -> bool:
-    """Return whether a column has whole numbers that a float may not tell from their neighbours."""
+    """Return whether a column has whole numbers that floats may not distinguish from their neighbours."""
     if not pa.types.is_integer(column.type) or column.type.bit_width < 64:
         return False
     return any(abs(end or 0) > EXACT for end in pa.compute.min_max(column).as_py().values())
@@ -622,7 +622,7 @@ def _find_first(columns: Sequence[ColumnValues], texts: Iterable[str]) -> tuple[
 def warn_of_kinds(
     label: str | int, found: str, assumed: str, advice: str = "Use the same type in both tables if that is wrong"
 ) -> None:
-    """Warn of what was found in a column, what is assumed of it, and what changes that."""
+    """Warn of what was found in a column, what is assumed, and how to change that."""
     warn(f"Column {label!r} {found}; {assumed}. {advice}.")
 
 

@@ -1,4 +1,4 @@
-"""What a user can say about a column, and what becomes of it: numbers, zeros and ones, or nothing."""
+"""Column options, and the encoding of single columns as numbers."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ from fewratio.errors import CollectionError, InputError, ParameterError, name_pa
 
 ID, NAMES_DATASET, EMPTY, DROPPED, NOT_IN_ALL = "id", "names the dataset", "no values", "dropped", "not in all tables"
 OF_DATASET = "each value is in one dataset only"
-# Why dates are left out: they say that one table came after the other, or when a row was recorded.
+# Reasons to leave out dates: they show that one table came after the other, or when a row was recorded.
 ORDERS, DATED = "shows which table came first", "date of a row"
-# A category has its own column if it has two rows and this share of all rows, and is among the most frequent ones.
+# A category has its own feature if it has two rows and this share of all rows, and is among the most frequent ones.
 _RARE_SHARE, _MOST_CATEGORIES = 0.01, 50
-# Numbers that need more decimals, or are larger, are written with an exponent where they have one.
+# Numbers with more decimals, and larger numbers, are written with an exponent.
 _MOST_DECIMALS, _LARGE = 6, 1e15
 # The angle of an hour of the day.
 _HOUR = 2 * math.pi / 24
-# Categories divide the datasets if rows dealt at random would come so with at most this chance.
+# Categories separate the datasets if rows split at random would be separated as well with at most this chance.
 _BY_CHANCE = 1e-3
-# In fewer rows all texts may differ by chance.
+# With fewer rows, all texts may differ by chance.
 _LEAST_DIFFERENT = 8
 # A column named like an id is one if at least this share of the rows have a whole number of their own. Rows that were
 # entered twice repeat it; references to another table, such as the product of an order, repeat more.
@@ -73,31 +73,31 @@ COUNT_NAME = re.compile(
     r"(?i)(?:row|obs|observation|case|record|line|seq|sequence)?[ _.]?(?:index|number|num|no|nr|id|key)?\.?"
     r"|#|i|n|t|step|time"
 )
-# Why a column may be no measurement.
+# A reason to leave out a column.
 _COUNTS_ON = "counts rows from one dataset to the next, so it alone separates them"
 
 
 class ColumnOptions(TypedDict, total=False):
-    """What can be said about columns, in the same words wherever tables are taken.
+    """Column options, the same for all functions that accept tables.
 
     Attributes
     ----------
     columns : str or sequence of str
-        The only columns to use.
+        Use only these columns.
     drop : str or sequence of str
-        Columns not to use.
+        Do not use these columns.
     keep : str or sequence of str
-        Columns to use although they look like ids, or are dates that would be left out.
+        Use these columns although they look like ids, or are dates that would be left out.
     id : str
         The column that names the rows.
     categorical : str or sequence of str
-        Columns of categories, whatever they look like; ``"error"`` refuses every column that is not numbers.
+        Treat these columns as categories; ``"error"`` refuses all columns that are not numeric.
     numeric : str or sequence of str
-        Columns of numbers, whatever they look like.
+        Treat these columns as numbers.
     common : bool
-        Whether columns that not all tables have are left out, instead of refused.
+        Whether to leave out columns that some tables lack, instead of refusing them.
     encoding : Encoding
-        What becomes of the columns, decided before from other tables; of the options above only `keep` goes with it.
+        A known encoding, learned from other tables; it can only be combined with `keep`.
 
     Examples
     --------
@@ -116,11 +116,11 @@ class ColumnOptions(TypedDict, total=False):
     categorical: str | Sequence[str]
     numeric: str | Sequence[str]
     common: bool
-    # To name the type would be to import in a circle.
+    # Naming the type would be a circular import.
     encoding: Any
 
 
-# What else the public functions with these options are given.
+# Other arguments of the public functions with these options.
 ARGUMENTS = (
     *("arrays", "attributes", "blocks", "by", "checkpoint", "clip", "encoder", "estimator", "level", "model", "n_jobs"),
     *("n_permutations", "n_rows", "names", "new", "normalise", "outliers", "paired", "progress", "random_state"),
@@ -130,14 +130,14 @@ ARGUMENTS = (
 
 @dataclass(frozen=True)
 class ColumnRules:
-    """The same options, validated, and how columns are read.
+    """Validated column options, and how columns are read.
 
     Attributes
     ----------
     only_numbers : bool
-        Whether every column that is not numbers is refused.
+        Whether columns that are not numeric are refused.
     finds_ids : bool
-        Whether whole numbers that count the rows are left out as ids. Text that differs from row to row always is.
+        Whether whole numbers that count the rows are left out as ids. Text that differs in all rows always is.
     """
 
     columns: tuple[str, ...] | None = None
@@ -153,7 +153,7 @@ class ColumnRules:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ColumnRules:
-        """Return the rules that a user's options make."""
+        """Return the rules from a user's options."""
         given = {name: value for name, value in options.items() if value is not None}
         unknown = sorted(set(given) - ColumnOptions.__annotations__.keys())
         if unknown:
@@ -187,45 +187,45 @@ class ColumnRules:
 
     @property
     def given(self) -> list[str]:
-        """What the user said, by its names."""
+        """Names of the options that the user passed."""
         said = {name: value for name, value in vars(self).items() if name != "finds_ids"}
         return [name for name, value in said.items() if value != getattr(ColumnRules, name)]
 
     @property
     def named(self) -> tuple[str, ...]:
-        """All columns that are named, each of which must exist."""
+        """All columns named in options; each must exist."""
         ids = () if self.id is None else (self.id,)
         return (*(self.columns or ()), *self.drop, *self.keep, *ids, *self.categorical, *self.numeric)
 
 
 NO_RULES = ColumnRules()
-# Every column of numbers is used, whatever it looks like.
+# Rules that use every column of numbers, even if it looks like an id.
 AS_GIVEN = ColumnRules(finds_ids=False)
 
 
 @dataclass(frozen=True)
 class Column:
-    """What becomes of one column.
+    """The encoding of one column.
 
     Attributes
     ----------
     name : str
     kind : {"number", "boolean", "category", "date", "duration", "time of day", "free text", "vector"}
     left_out : str or None
-        Why the column is not used, if it is not: "id", "names the dataset", "each value is in one dataset only", "shows
+        The reason if the column is not used: "id", "names the dataset", "each value is in one dataset only", "shows
         which table came first", "date of a row", "no values", "dropped", "not in all tables" or the type of its values.
     categories : tuple of str
-        The categories with their own column, sorted.
+        The categories with their own feature, sorted.
     pools_others : bool
-        Whether all other categories have a column together.
+        Whether all other categories share a feature.
     median : float or None
-        What stands for a missing number.
+        The number that replaces missing numbers.
     marks_missing : bool
-        Whether a column of zeros and ones says which values are missing.
+        Whether a feature of zeros and ones marks missing values.
     zone : str or None
         The time zone in which dates are written.
     directions : tuple of tuple of float
-        Of free text and vectors: the directions in which they vary most, each with the mean of all as its last number.
+        For free text and vectors, the directions in which they vary most, each with the overall mean as last number.
     """
 
     name: str
@@ -240,7 +240,7 @@ class Column:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features that the column becomes."""
+        """Names of the features of the column."""
         forms = {"category": "{}={}", "value": "{} ({})", "missing": "{} is {}"}
         return tuple(
             self.name if (kind, text) == ("value", "") else forms[kind].format(self.name, text)
@@ -249,7 +249,7 @@ class Column:
 
     @property
     def features(self) -> tuple[tuple[str, str], ...]:
-        """What each feature is, and which one: a category, a value (such as its sine), or whether it is missing."""
+        """Kind and text of each feature: a category, a value (such as its sine), or whether it is missing."""
         if self.left_out is not None:
             return ()
         texts = list(self.categories) if self.kind == CATEGORY else [""]
@@ -267,7 +267,7 @@ class Column:
         Returns
         -------
         list of str
-            The new categories, if all known ones have their own column.
+            The new categories, if all known ones have their own feature.
         """
         unknown: list[str] = []
         if self.kind != CATEGORY:
@@ -311,15 +311,15 @@ class Column:
             raise InputError(f"{found}; all must have the same length. Make them with one model, or drop the column.")
 
     def decode(self, features: NDArray[Any]) -> NDArray[Any]:
-        """Return what a column of any kind but categories holds in the encoded rows in which it holds something.
+        """Return the values of a column that is not categorical from encoded rows, without missing values.
 
-        Of free text that is the number of words, of vectors the first direction.
+        For free text, they are the numbers of words; for vectors, the first direction.
         """
         held = features[features[:, -1] == 0] if self.marks_missing else features
         return np.arctan2(held[:, 0], held[:, 1]) / _HOUR % 24 if self.kind == TIME else held[:, 0]
 
     def write(self, value: float, digits: int = 4) -> str:
-        """Write a number, boolean, date, duration or time as a user would; a date of few digits has no time."""
+        """Write a number, boolean, date, duration or time for users; with few digits, a date has no time."""
         if self.kind in WRITERS:
             return WRITERS[self.kind](value, digits)
         if self.kind == DATE:
@@ -331,7 +331,7 @@ class Column:
         return f"{text} words" if self.kind == FREE else text
 
     def write_means(self, means: Sequence[float], deviations: Sequence[float]) -> list[str]:
-        """Write means, each with its standard deviation: numbers with the decimals of two digits of the smallest.
+        """Write means with standard deviations; numbers have as many decimals as two digits of the smallest one need.
 
         Examples
         --------
@@ -363,17 +363,17 @@ class Column:
 def decide_column(
     label: str, raws: Sequence[RawTable], rules: ColumnRules, parts: Sequence[NDArray[np.intp]] | None = None
 ) -> Column:
-    """Decide what becomes of a column.
+    """Decide how to encode a column.
 
     Parameters
     ----------
     label : str
-        Its name in all tables.
+        Name of the column in all tables.
     raws : sequence of RawTable
     rules : ColumnRules
-        What the user said.
+        The user's column options.
     parts : sequence of ndarray of int, optional
-        The rows of each dataset, where there is one table of several.
+        The rows of each dataset, if one table contains several.
     """
     if label == rules.id:
         return Column(label, left_out=ID)
@@ -401,7 +401,7 @@ def decide_column(
             return Column(label, left_out=ID)
         reason = _describe_count(label, tables)
         if reason == _COUNTS_ON and len(tables) > 2:
-            # No measurement does that in three datasets.
+            # Measurements do not count rows in three datasets.
             return Column(label, left_out=ID)
         if reason:
             use = name_parameter("drop", label, f"drop={[label]!r}")
@@ -456,7 +456,7 @@ def _find_kind(label: str, found: Sequence[ColumnValues], rules: ColumnRules) ->
 
 
 def learn_directions(kind: str, found: Sequence[ColumnValues]) -> Directions:
-    """Return the directions in which free text or vectors of all tables together vary most; none of other kinds."""
+    """Return the directions in which free text or vectors of all tables vary most; none for other kinds."""
     if kind == FREE:
         return learn_text([text for values in found for text in values.texts])
     if kind != VECTOR:
@@ -483,7 +483,7 @@ def _count_texts(columns: Sequence[ColumnValues]) -> Counter[str]:
 def _decide_category(
     label: str, coded: Sequence[ColumnValues], may_be_id: bool, parts: Sequence[NDArray[np.intp]] | None
 ) -> Column:
-    """Decide how to encode a column of categories: which have their own column, and whether the others share one."""
+    """Decide how to encode a categorical column: which categories have a feature, and whether the others share one."""
     count = _count_texts(coded)
     if not count:
         return Column(label, left_out=EMPTY)
@@ -493,7 +493,7 @@ def _decide_category(
     # One row, or one of each of two tables, may well differ.
     if may_be_id and (are_names or len(count) == count.total() > 2):
         return Column(label, left_out=ID)
-    # With two datasets, nobody knows whether a column names them or was measured.
+    # With two datasets, a column that names them cannot be distinguished from a measured one.
     if may_be_id and len(tables) > 2:
         texts = [values.texts for values in coded] if parts is None else [coded[0].texts] * len(tables)
         counts = [
@@ -516,9 +516,9 @@ def _decide_category(
 
 
 def _divide(counts: Sequence[Counter[str]]) -> bool:
-    """Return whether each category is in one dataset only, although rows dealt at random would hardly come so.
+    """Return whether each category is in one dataset only, by more than chance.
 
-    Such are countries in datasets of continents: they name parts of a dataset, and say nothing about its rows.
+    For example, countries in datasets of continents name parts of a dataset, and do not describe its rows.
     """
     if sum(map(len, counts)) > len(set().union(*counts)):
         return False
@@ -529,7 +529,7 @@ def _divide(counts: Sequence[Counter[str]]) -> bool:
 
 
 def are_different(codes: NDArray[Any]) -> bool:
-    """Return whether every row of a table has another text or number."""
+    """Return whether all rows of a table have different texts or numbers."""
     return len(np.unique(codes)) == len(codes)
 
 
@@ -540,7 +540,7 @@ def _count_again(numbers: NDArray[np.float64]) -> bool:
 
 
 def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
-    """Whether both name and values say that whole numbers name the rows, or count those of each table or of all."""
+    """Return whether name and values show that whole numbers name the rows, or count those of each or all tables."""
     pooled = np.concatenate(tables)
     # A gap is not equal to itself.
     if not (pooled == np.floor(pooled)).all():
@@ -555,7 +555,7 @@ def _count_rows(label: str, tables: Sequence[NDArray[np.float64]]) -> bool:
 
 
 def _describe_count(label: str, tables: Sequence[NDArray[np.float64]]) -> str:
-    """Say why a column may be no measurement although it names no rows; nothing if it looks like one."""
+    """Say why a column may be no measurement although it does not name the rows; "" if it looks like one."""
     if INDEX_NAME.fullmatch(label):
         return "is named like an index that a program saved, but does not count rows"
     is_long = len(tables) > 1 and sum(map(len, tables)) >= _LEAST_DIFFERENT

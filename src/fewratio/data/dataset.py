@@ -23,11 +23,11 @@ class Dataset:
     ----------
     name : str
     group : str or None
-        What this dataset shares with others of its collection (a rotation, a speaker, a site).
+        A group of datasets in the collection, such as a rotation, a speaker or a site.
     X : ndarray of shape (n, d)
         Finite numbers, read-only; float32 if passed as such, else float64. `as_table` lists what you may pass.
     is_outlier : ndarray of shape (n,) or None
-        Which rows are known to be outliers, read-only; None if nothing is known. May be given as 0 and 1.
+        Which rows are known outliers, read-only; None if unknown. You may pass 0 and 1.
 
     Examples
     --------

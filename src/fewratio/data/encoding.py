@@ -1,4 +1,4 @@
-"""What becomes of the columns of tables: decided once from all of them together, then applied to any."""
+"""Encode the columns of tables as numbers, by rules learned once from all tables together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fewratio.data.raw_table import Features, RawTable, all_finite, as_raw, chec
 from fewratio.data.table import FileNumbers, Table, as_table
 from fewratio.errors import CollectionError, InputError, LeftOutWarning, ParameterError, name_parameter, warn
 
-# What the fields of a column are in JSON, besides its kind and its categories.
+# The types of the fields of a column in JSON, without kind and categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
 _FIELDS |= {"marks_missing": bool, "zone": str | None}
 _LEARNED_FROM = "what the encoding was learned from"
@@ -50,22 +50,22 @@ _SAME_OR_COMMON = (
 class Encoding:
     """How the columns of tables become numbers; immutable. It is learned from all tables together.
 
-    A column of numbers stays as it is; a date becomes days since 1970; categories become one column of zeros and ones
-    each, rare ones together. A missing number becomes the median, and a further column says where that was. See
+    Numbers do not change; dates become days since 1970; each category becomes a feature of zeros and ones, and rare
+    categories share one. Missing numbers are replaced by the median, and a further feature marks them. See
     `docs/guides/tables.md` for the rules.
 
     Attributes
     ----------
     columns : tuple of Column
-        In the order of the tables.
+        The encodings of the columns, in the order of the tables.
     is_named : bool
         Whether the columns have names, or only numbers.
     id : str or None
         The column that names the rows.
     window : Window or None
-        How series are cut into rows, whose features the columns are.
+        How series are cut into rows, if the columns are features of windows.
     readings : Encoding or None
-        How the columns of such series become numbers.
+        How the columns of these series become numbers.
 
     Examples
     --------
@@ -93,16 +93,16 @@ class Encoding:
         rules: ColumnRules = NO_RULES,
         parts: Sequence[NDArray[np.intp]] | None = None,
     ) -> Encoding:
-        """Decide from tables together what becomes of each column.
+        """Learn the encoding of all columns from several tables together.
 
         Parameters
         ----------
         raws : sequence of RawTable
-            With the same columns, in any order.
+            Tables with the same columns, in any order.
         rules : ColumnRules, optional
-            What the user said.
+            The user's column options.
         parts : sequence of ndarray of int, optional
-            The rows of each dataset, where there is one table of several.
+            The rows of each dataset, if one table contains several.
         """
         raws = [raw.with_index(rules.named) for raw in raws]
         labels = dict.fromkeys(label for raw in raws for label in raw.labels)
@@ -136,12 +136,12 @@ class Encoding:
 
     @classmethod
     def of_numbers(cls, names: Sequence[str] | None, n_columns: int) -> Encoding:
-        """Return the encoding of columns of numbers that stay as they are, with or without names."""
+        """Return the encoding that keeps columns of numbers unchanged, with or without names."""
         return cls(tuple(map(Column, names or map(str, range(n_columns)))), names is not None)
 
     @classmethod
     def learn_windows(cls, readings: Encoding, series: Sequence[RawTable], length: int, step: int | None) -> Encoding:
-        """Return the encoding of windows of series, whose columns became numbers as `readings` says."""
+        """Return the encoding of windows of series, whose columns are encoded by `readings`."""
         # A window with a missing value is left out.
         kept = tuple(replace(column, marks_missing=False) for column in readings.columns)
         readings = replace(readings, columns=kept)
@@ -163,12 +163,12 @@ class Encoding:
 
     @cached_property
     def features(self) -> tuple[str, ...]:
-        """What the encoded columns are called."""
+        """Names of the encoded columns."""
         return tuple(name for column in self.columns for name in column.feature_names)
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the encoded columns; None if those of the tables had none and stayed as they are."""
+        """Names of the encoded columns; None if the tables had no names and did not change."""
         return self.features if self.is_named or not self.is_identity else None
 
     @property
@@ -178,13 +178,13 @@ class Encoding:
 
     @cached_property
     def places(self) -> dict[str, slice]:
-        """Where the features of each column that is used are."""
+        """The slice of the features of each used column."""
         ends = np.cumsum([len(column.feature_names) for column in self.used]).tolist()
         return {name: slice(*ends) for name, *ends in zip(self.names, [0, *ends], ends, strict=False)}
 
     @property
     def guessed(self) -> dict[str, str]:
-        """Why columns are left out although nobody said so."""
+        """The reasons for columns that are left out automatically."""
         if self.readings is not None:
             return self.readings.guessed
         found = {column.name: column.left_out for column in self.columns if column.left_out is not None}
@@ -192,7 +192,7 @@ class Encoding:
 
     @property
     def is_identity(self) -> bool:
-        """Whether tables of numbers stay as they are."""
+        """Whether tables of numbers do not change."""
         return all(column.left_out is None and column.feature_names == (column.name,) for column in self.columns)
 
     @property
@@ -214,13 +214,13 @@ class Encoding:
         Parameters
         ----------
         X : array-like of shape (n, len(columns))
-            A table with these columns, in any order; those that are left out need not be there. What has the encoded
-            features instead is taken as it is.
+            A table with these columns, in any order; columns that are left out may be absent. A table with the encoded
+            features is returned unchanged.
         name, reference : str
-            What messages call the table, and those that the encoding was learned from.
+            Names of the table, and of those that the encoding was learned from, in messages.
         is_lenient : bool
-            Whether to leave out named columns that are unknown instead of refusing them, and to warn of them and of
-            unknown categories: for tables that come long after those that the encoding was learned from.
+            Whether to leave out unknown columns with a warning instead of refusing them, and to warn of unknown
+            categories, for tables much newer than those that the encoding was learned from.
         """
         if isinstance(X, Table):
             return X
@@ -243,11 +243,11 @@ class Encoding:
         return table if self.has_medians else table.check_finite()
 
     def open(self, X: Any, name: str) -> RawTable:
-        """Read a table, or a series where rows are windows."""
+        """Read a table, or a series if rows are windows."""
         return as_raw(X, name) if self.window is None else windows.as_series(X, name)
 
     def cut(self, raw: RawTable) -> RawTable:
-        """Return the windows of a series; any other table, or one of windows, as it is."""
+        """Return the windows of a series; return other tables, and tables of windows, unchanged."""
         is_cut = raw.labels == self.features if raw.is_named else len(raw.labels) == self.n_features
         if self.window is None or is_cut:
             return raw
@@ -278,7 +278,7 @@ class Encoding:
         return [column.name for column in self.columns if column.kind == DATE]
 
     def compute_features(self, raw: RawTable, reference: str | None = None) -> NDArray[Any]:
-        """Return the features of a table of the columns that are used; with a reference, warn of what it had not."""
+        """Return the features of a table of the used columns; with a reference, warn of new categories."""
         result = np.zeros((raw.n_rows, self.n_features), self.find_dtype(raw), order="F")
         for column in self.used:
             # The values are not kept: those of the next column take as much memory.
@@ -321,7 +321,7 @@ class Encoding:
         return raw.name_by_position([column.name for column in self.columns])
 
     def select_used(self, raw: RawTable, reference: str = _LEARNED_FROM, is_lenient: bool = False) -> RawTable:
-        """Return the columns that are used, or say which are not there, or are unknown."""
+        """Return the used columns; raise an error if columns are absent or unknown."""
         raw = self._name_columns(raw)
         left_out = {column.name for column in self.columns if column.left_out is not None}
         found = tuple(label for label in raw.labels if label not in left_out)
@@ -401,12 +401,12 @@ def _names_rows(label: str, raws: Sequence[RawTable], parts: Sequence[NDArray[np
 def encode_together(
     tables: Mapping[str, Any], rules: ColumnRules = NO_RULES, parts: Sequence[NDArray[np.intp]] | None = None
 ) -> tuple[Encoding | None, list[Table]]:
-    """Decide about the columns of tables together, and encode each; arrays of numbers need no encoding.
+    """Learn an encoding from tables together, and encode each table; arrays of numbers need no encoding.
 
     Parameters
     ----------
     tables : mapping of str to array-like
-        By what messages call them.
+        The tables by their names in messages.
     rules, parts
         As in `Encoding.learn`.
     """
@@ -432,7 +432,7 @@ def encode_together(
 
 
 def warn_of_left_out(reasons: Mapping[str, str], learned_from: str | None = None) -> None:
-    """Warn of columns that are left out although nobody said so, with the reasons, or as in what was learned from."""
+    """Warn of columns that are left out automatically, with the reasons, or as in the tables learned from."""
     if not reasons:
         return
     # Columns of other kinds, such as nested ones, cannot be used at all.

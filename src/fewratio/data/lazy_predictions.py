@@ -1,4 +1,4 @@
-"""Tables that are not held in memory: a value for each row of them, computed when it is asked for."""
+"""Predict for lazy tables: values for their rows, computed on demand."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,21 +10,22 @@ RowFunction = Callable[[Any], NDArray[Any]]
 
 
 def predict_lazily(X: Any, of_rows: RowFunction, name: str) -> Any:
-    """Compute a value for each row of a lazy table, one part after the other.
+    """Compute a value for each row of a lazy table, part by part.
 
     Parameters
     ----------
     X : object
         A table of any kind.
     of_rows : callable
-        Gives an array of the values of a part that is held.
+        Returns the array of values for a part in memory.
     name : str
-        What the values are called.
+        Name of the column of values.
 
     Returns
     -------
     dask Series, polars LazyFrame, pyarrow RecordBatchReader or None
-        Of a dask DataFrame, a polars LazyFrame, and a pyarrow Dataset or RecordBatchReader; None if X is no such table.
+        The result for a dask DataFrame, a polars LazyFrame, and a pyarrow Dataset or RecordBatchReader; None for other
+        tables.
     """
     kind = type(X).__module__.partition(".")[0], type(X).__name__
     if kind in (("dask", "DataFrame"), ("dask_expr", "DataFrame")):
@@ -57,5 +58,5 @@ def _series(part: Any, of_rows: RowFunction, name: str) -> Any:
 
 
 def _values(part: Any, of_rows: RowFunction) -> NDArray[Any]:
-    # A part may well have no rows.
+    # A part may have no rows.
     return of_rows(part) if len(part) else np.empty(0)

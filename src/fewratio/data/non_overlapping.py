@@ -1,7 +1,7 @@
-"""Columns that separate the rows of two tables by themselves, such as the one by which a table was split.
+"""Columns whose values do not overlap between two tables, such as the one by which a table was split.
 
-A rule of one column sends each row to a table by its value: a split of the numbers, or a table for each category. The
-share of the rows that the best rule sends to their table, where each table counts half, is what the column separates.
+A rule of one column assigns each row to a table by its value: a split of the numbers, or a table for each category. The
+score of a column is the share of rows that the best rule assigns correctly, where each table counts half.
 """
 
 import math
@@ -20,24 +20,24 @@ from fewratio.data.encoding import Encoding, warn_of_left_out
 from fewratio.data.raw_table import RawTable, freeze
 from fewratio.data.table import FileNumbers, Table
 
-# A column separates the tables if at most one row in twenty is on the wrong side, and if the rows, dealt to the tables
-# at random, would be separated as well by any column with a chance of at most one in twenty.
+# A column separates the tables if at most one row in twenty is on the wrong side, and if any column would separate rows
+# assigned at random as well with a chance of at most one in twenty.
 _SHARE, _CHANCE = 0.95, 0.05
 
 
 class NonOverlapping(NamedTuple):
-    """A column that separates the rows of two tables by itself, all or nearly all of them.
+    """A column whose values do not overlap between two tables, at least in nearly all rows.
 
     Attributes
     ----------
     column : str or int
-        Its name, or its number where columns have no names.
+        Name of the column, or its number if columns have no names.
     first, second : str
-        What it holds in either table, as text.
+        Its values in each table, as text.
     share : float
-        The share of the rows that it separates; each table counts half.
+        The share of rows that it separates; each table counts half.
     n_right, n_rows : int
-        How many rows it separates, and of how many.
+        The number of rows that it separates, and of all rows.
     """
 
     column: str | int
@@ -49,12 +49,12 @@ class NonOverlapping(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What answers call the column."""
+        """Name of the column in answers."""
         return f"column {self.column}" if isinstance(self.column, int) else self.column
 
     @property
     def separates(self) -> str:
-        """What the column separates, as text."""
+        """The tables and rows that the column separates, as text."""
         return f"{self.name} alone separates {self.rows}"
 
     @property
@@ -63,7 +63,7 @@ class NonOverlapping(NamedTuple):
         return "all rows" if self.n_right == self.n_rows else f"{self.n_right:,} of {self.n_rows:,} rows"
 
     def describe(self, names: Sequence[str]) -> str:
-        """Write what the column separates, and what it holds in either table, by the names of the tables."""
+        """Describe the rows that the column separates and its values in each table, given the names of the tables."""
         return f"{self.separates}: {self.first} in {names[0]}, {self.second} in {names[1]}"
 
 
@@ -105,16 +105,16 @@ def decode_levels(column: Column, features: NDArray[Any]) -> Levels:
 def find_non_overlapping(
     columns: Mapping[Any, tuple[Column, slice]], tables: Sequence[Table], levels: Mapping[Any, Levels]
 ) -> list[NonOverlapping]:
-    """Find the columns that separate the rows of two tables, those that separate most first.
+    """Find the columns whose values do not overlap between two tables, those that separate most rows first.
 
     Parameters
     ----------
     columns : mapping
-        Each column, with its encoding, and the place of its features.
+        The encoding of each column, and the slice of its features.
     tables : sequence of Table
-        The two, encoded.
+        The two encoded tables.
     levels : mapping
-        Of columns of categories the rows of both tables.
+        For each categorical column, the categories of the rows of both tables.
     """
     found, sizes = [], (tables[0].n_rows, tables[1].n_rows)
     for label, (column, place) in columns.items():
@@ -140,17 +140,17 @@ def leave_out_dates(
 ) -> tuple[Encoding, list[Table]]:
     """Leave out dates, after a warning, unless nothing would be left.
 
-    Of several tables these are dates that only say which came first. What is judged by datasets or rows of the past
-    came after them, so that no date helps there.
+    By default, dates that only show which of several tables came first are left out. Leave out all dates if new rows
+    are compared with rows of the past, since later rows have later dates.
 
     Parameters
     ----------
     encoding : Encoding
         How the columns were encoded.
     tables : list of Table
-        Encoded.
+        The encoded tables.
     keep : collection of str
-        Columns that are used in any case.
+        Columns that are always used.
     all_dates : bool
         Whether to leave out all dates.
     """

@@ -89,7 +89,7 @@ def match_rows(paired: Any, tables: Mapping[str, Any]) -> Pairs:
     paired : str or pair of array-like
         The column of both tables that names the rows, or the names of the rows of either.
     tables : mapping of str to array-like
-        By what messages call them.
+        The tables by their names in messages.
     """
     raws, labels = read_labels("paired", paired, tables)
     first, second = (_number_names(each, name) for each, name in zip(labels, raws, strict=True))

@@ -1,4 +1,4 @@
-"""A user's table as it came, before anything is decided about its columns."""
+"""A user's table before encoding."""
 
 from __future__ import annotations
 
@@ -53,23 +53,23 @@ _LAYOUT = "expected a table with one row per instance and one column per feature
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """A table that was given: an array of numbers, or columns of any kind.
+    """A user's table: an array of numbers, or columns of any kind.
 
     Attributes
     ----------
     name : str
-        What messages call it.
+        Name of the table in messages.
     labels : tuple of str
-        Names of the columns; their numbers where they have none.
+        Names of the columns, or their numbers if they have none.
     is_named : bool
         Whether the columns have names.
     data : ndarray of shape (n_rows, n_columns), pyarrow Table or FileRows
-        If all columns are numbers: those, NaN for what is missing. It may be the user's own memory. Rows of a file are
-        read when they are asked for.
+        An array if all columns are numbers, with NaN for missing values; it may be the user's own memory. Rows of a
+        file are read on demand.
     index : object
-        The row names that a pandas frame has, unless they only count its rows.
+        The row names of a pandas frame, unless they only count its rows.
     index_name : str or None
-        What the frame calls them.
+        Name of the index.
     """
 
     name: str
@@ -221,7 +221,7 @@ def set_limits(columns: float, cells: float) -> None:
 
 
 def as_raw(X: Any, name: str = "X") -> RawTable:
-    """Read anything that holds a table; arrays of numbers are not copied.
+    """Read any kind of table; arrays of numbers are not copied.
 
     Parameters
     ----------
@@ -230,12 +230,12 @@ def as_raw(X: Any, name: str = "X") -> RawTable:
         their names, the path of a file, a torch tensor on any device, a `Dataset`, or any object that NumPy can read. A
         `RawTable` is returned as it is.
     name : str
-        What error messages call the table.
+        Name of the table in error messages.
 
     Raises
     ------
     InputError
-        If it is empty or not two-dimensional.
+        If the table is empty or not two-dimensional.
 
     Examples
     --------
@@ -312,15 +312,15 @@ def open_files(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def align_labels(labels: Any, X: Any, argument: str, name: str) -> Any:
-    """Return labels of the rows of a table in the order of its rows: a pandas series goes by its index.
+    """Return labels of the rows of a table in the order of its rows; a pandas series is aligned by its index.
 
     Parameters
     ----------
     labels : array-like
     X : array-like of shape (n_rows, n_columns)
-        The table as the user gave it; one without an index has its labels by position.
+        The user's table; without an index, labels are assigned by position.
     argument, name : str
-        What messages call the labels and the table.
+        Names of the labels and of the table in messages.
     """
     has_index = [type(each).__module__.partition(".")[0] in _INDEXED_LIBRARIES for each in (labels, X)]
     if all(has_index) and hasattr(labels, "index") and not labels.index.equals(X.index):

@@ -21,16 +21,16 @@ class Source:
     name : str
         The name for `load_collection`.
     load : callable
-        Gives the collection; its keyword arguments are the source's options.
+        Returns the collection; its keyword arguments are the options of the source.
     description : str
-        What an instance, a dataset and a group are; by default the docstring of ``load``.
+        The meaning of rows, datasets and groups; by default the docstring of ``load``.
     licence, origin : str
-        As published; the origin is an address.
+        The published licence, and the address of the data.
     image_shape : pair of int, optional
-        If an instance is an image, row by row.
+        Shape of the image, if each row is one.
     files : callable
-        ``files(download)`` gives the paths of the files that it is read from, after a download if need be and allowed,
-        or raises `DataNotFoundError`. By default none is needed.
+        ``files(download)`` returns the paths of the files that the source needs, after a download if necessary and
+        allowed, or raises `DataNotFoundError`. By default no files are needed.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Source:
         return {each.name: each.default for each in inspect.signature(self.load).parameters.values()}
 
     def describe(self) -> dict[str, Any]:
-        """Return what it is and whether it is here as plain values; nothing is downloaded or read."""
+        """Describe the source, and whether its files exist, as plain values; nothing is downloaded or read."""
         try:
             found, missing = [str(path) for path in self.files(False)], ""
         except (DataNotFoundError, DataFileError) as error:
@@ -98,19 +98,19 @@ def load_collection(name: str, **options: Any) -> Collection:
     Parameters
     ----------
     name : str
-        ``"digits_r"`` or ``"gaussian"``, or what `register_source` was given. ``import fewratio_bench`` registers the
-        paper's data: ``"mnist_r"``, ``"isolet"``, ``"landmine"``, ``"school"`` and ``"iot"``.
+        ``"digits_r"``, ``"gaussian"``, or the name of a registered source. ``import fewratio_bench`` registers the data
+        of the paper: ``"mnist_r"``, ``"isolet"``, ``"landmine"``, ``"school"`` and ``"iot"``.
     **options
         Options of the source, such as ``n_datasets``, ``n_instances`` and ``seed`` for ``gaussian``.
 
     Raises
     ------
     ParameterError
-        If there is no such source, or it has no such option, or the option no such value.
+        If the source, the option or its value does not exist.
     DataNotFoundError
-        If files are needed that are not here and cannot be downloaded; says which file to put where.
+        If a file is missing and cannot be downloaded; the message says where to put it.
     DataFileError
-        If a file is not what it should be.
+        If a file differs from the expected one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The table of validated numbers that everything behind the gate trusts."""
+"""A table of validated numbers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Table:
     Attributes
     ----------
     numbers : ndarray of shape (n_rows, n_features) or FileNumbers
-        Read-only; float32 if all of it was given so, else float64. It may be the user's own memory.
+        The numbers, read-only; float32 if all were passed as such, else float64. It may be the user's own memory.
     feature_names : tuple of str or None
-        None if the columns have no names, or names that are not strings.
+        Names of the columns; None if there are none, or if they are not strings.
     name : str
-        What messages call this table.
+        Name of the table in messages.
     row_names : sequence of str or None
-        What the rows are called, where a column or an index says so.
+        Names of the rows, from a column or an index.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class FileNumbers:
     raw : RawTable
         The table.
     encoding : Encoding
-        What becomes of its columns.
+        The encoding of its columns.
     """
 
     ndim = 2
@@ -184,14 +184,14 @@ class FileNumbers:
 
 
 def as_table(X: Any, name: str = "X") -> Table:
-    """Validate anything that holds rows of numbers; arrays of floats are not copied.
+    """Validate any table of numbers; arrays of floats are not copied.
 
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        What `fewratio.data.raw_table.as_raw` accepts. A `Table` is returned as it is.
+        Any table that `fewratio.data.raw_table.as_raw` accepts. A `Table` is returned unchanged.
     name : str
-        What error messages call the table.
+        Name of the table in error messages.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Columns of anything, turned into vectors by the user's functions."""
+"""Turn columns into vectors with the user's functions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from fewratio.data.raw_table import RawTable, as_raw, open_frame
 from fewratio.errors import InputError, ParameterError
 from fewratio.progress import progress_bar
 
-# Most values of one call.
+# The most values per call.
 _BATCH = 64
 
 
@@ -23,9 +23,9 @@ def encode_cells(X: Any, name: str, encoder: Mapping[str, Callable[[list[Any]], 
     ----------
     X : array-like of shape (n_rows, n_columns)
     name : str
-        What messages call it.
+        Name of the table in messages.
     encoder : mapping of str to callable
-        From a list of values to as many vectors, by columns.
+        For each column, a function that turns a list of values into as many vectors.
     show : bool or None
         Whether to show a progress bar.
     """

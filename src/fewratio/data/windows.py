@@ -1,4 +1,4 @@
-"""Series as datasets: stretches of readings become rows of features."""
+"""Cut series into windows of readings, which become rows of features."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,11 +23,11 @@ class Window(NamedTuple):
     Attributes
     ----------
     length : int
-        Readings in a window.
+        Readings per window.
     step : int
-        Readings from the begin of one window to that of the next.
+        Readings from the start of one window to the start of the next.
     interval : float or None
-        The usual time between readings, in days, where dates say it.
+        The usual time between readings in days, if there are dates.
     """
 
     length: int
@@ -60,11 +60,11 @@ class Window(NamedTuple):
         Parameters
         ----------
         times : ndarray of shape (n,) or None
-            When readings were made, in days.
+            Times of the readings, in days.
         is_missing : ndarray of bool of shape (n,)
             Which readings have a missing value.
         name : str
-            What messages call the series.
+            Name of the series in messages.
 
         Returns
         -------
@@ -134,7 +134,7 @@ def name_features(channels: Sequence[str], length: int) -> list[str]:
 
 
 def compute_features(windows: Floats) -> Floats:
-    """Return the values of windows, how large their differences are, and their spectrum: all in the unit of the values.
+    """Return the values of windows, the sizes of their differences, and their spectrum, all in the unit of the values.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def compute_features(windows: Floats) -> Floats:
     Returns
     -------
     ndarray of shape (n, n_channels * (length + 2 + n_bands))
-        Of each channel the values; the mean size and the deviation of the steps between them; and the amplitude in
-        bands of the spectrum, from one wave in the window on, each twice as wide as the last.
+        For each channel: the values; the mean size and the deviation of the steps between them; and the amplitude in
+        frequency bands from one wave per window on, each twice as wide as the last.
     """
     length = windows.shape[1]
     steps = np.diff(windows, axis=1)

@@ -26,9 +26,9 @@ class DrawnPair:
     moments : (float, float, float, float)
         Mean and standard deviation of the numerator, then of the denominator.
     nu, de : sequence of float
-        The instances that were shown.
+        The instances that the methods were fitted to.
     curves : dict
-        By the name of a method, its ratio at every point of `grid`.
+        The ratio of each method, by name, at the points of `grid`.
     """
 
     moments: tuple[float, float, float, float]
@@ -38,7 +38,7 @@ class DrawnPair:
 
     @property
     def grid(self) -> Floats:
-        """Where the ratios are drawn."""
+        """The points at which the ratios are drawn."""
         return ratio_grid(self.moments)
 
 

@@ -1,6 +1,6 @@
 """Estimators with scikit-learn's interface: NumPy (or tables) in, NumPy out.
 
-Each is imported on first use, since each may need other packages.
+Each is imported on first use, since some need other packages.
 """
 
 from fewratio.lazy import attach

@@ -1,4 +1,4 @@
-"""What all estimators share, and the contract of a ratio estimator."""
+"""Base classes of all estimators."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ def fit_to_drawn(
 
 
 class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
-    """The estimator must be fitted first.
+    """Raised when an estimator is used before it is fitted.
 
     Examples
     --------
@@ -53,27 +53,27 @@ class NotFittedError(FewRatioError, sklearn.exceptions.NotFittedError):
 
 
 class TableEstimator(Parameters):
-    """What all estimators here share: a table of parameter constraints, and tables whose features are remembered.
+    """Base of all estimators: a table of parameter constraints, and tables whose features are remembered.
 
     Please think twice before adding anything here.
     """
 
     encoding_: Encoding | None = None
-    # Whether sources define the columns, and the name of the fitted sample in messages.
+    # Whether source datasets define the columns; and the name of the fitted sample in messages.
     has_sources = False
     _reference = "the fitted sample"
     # The attribute that `fit` sets last, and the message before that.
     _fitted_attribute, _not_fitted = "ratio_nu_", "has not seen the two samples yet. Call fit(X_nu, X_de) first."
 
     def _read(self, tables: Mapping[str, Any], rules: ColumnRules = AS_GIVEN) -> tuple[Encoding | None, list[Table]]:
-        """Decide about the columns of samples together and encode them.
+        """Encode samples together.
 
-        An estimator that has learned from sources encodes them like these, and allows no rules.
+        An estimator that has learned from sources encodes them like the sources, and accepts no rules.
         """
         return encode_together(tables, rules)
 
     def _open(self, X: Any, name: str) -> Table:
-        """Encode a sample like the fitted ones."""
+        """Encode a sample like the fitted samples."""
         n_features = self.n_features_in_
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] != n_features and not self.has_sources:
             found = f"{name} has {X.shape[1]} features, but {type(self).__name__} is expecting {n_features} features"
@@ -85,11 +85,11 @@ class TableEstimator(Parameters):
         return table
 
     def _by_blocks(self, X: Any, of_rows: Callable[[Floats], NDArray[Any]]) -> Floats:
-        """Compute a value for each row of a user's table, a block of rows at a time; the values may not be finite."""
+        """Compute a value for each row of a user's table in blocks of rows; values may be infinite or NaN."""
         return in_blocks(of_rows, self._open(X, "X").numbers)
 
     def __sklearn_tags__(self) -> Any:
-        """Say that text and missing numbers are accepted."""
+        """Declare that text and missing numbers are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
@@ -124,7 +124,7 @@ class TableEstimator(Parameters):
 
 
 class RatioEstimator(TableEstimator):
-    """Base of all ratio estimators: ``fit(X_nu, X_de)``, ``predict(X)``, ``divergence()``.
+    """Base class of all ratio estimators: ``fit(X_nu, X_de)``, ``predict(X)``, ``divergence()``.
 
     A subclass defines a table of parameter constraints (as in scikit-learn), `_fit` and `_ratio`. Please think twice
     before adding anything here.
@@ -132,9 +132,9 @@ class RatioEstimator(TableEstimator):
     Attributes
     ----------
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`, in their order: what `divergence` is computed from. An estimator whose
-        features of a fitted row depend on that row (relational networks) leaves the row itself out; `predict` treats
-        every row as new.
+        The ratio at the rows passed to `fit`, in their order, from which `divergence` is computed. If the features of
+        a fitted row depend on that row (relational networks), the row itself is left out; `predict` treats every row
+        as new.
 
     Examples
     --------
@@ -154,21 +154,21 @@ class RatioEstimator(TableEstimator):
 
     @property
     def has_intervals(self) -> bool:
-        """Whether `interval` has an answer."""
+        """Whether `interval` can be used."""
         return False
 
     def fit(self, X_nu: Any, X_de: Any) -> Self:
-        """Estimate the ratio of the numerator's density to the denominator's.
+        """Estimate the ratio of the density of the numerator to that of the denominator.
 
-        Both samples are data: not for scikit-learn's `Pipeline`, which would transform the first only. Scale columns
-        with ``scale="columns"``, and choose parameters with `fewratio.estimators.HeldOutSelection`.
+        Do not use it in scikit-learn's `Pipeline`, which would transform only the first sample. Scale columns with
+        ``scale="columns"``, and choose parameters with `fewratio.estimators.HeldOutSelection`.
 
         Parameters
         ----------
         X_nu : array-like of shape (n_nu, n_features)
-            The numerator's sample: NumPy array, list, pandas / polars / pyarrow table or torch tensor.
+            Sample of the numerator: NumPy array, list, pandas / polars / pyarrow table or torch tensor.
         X_de : array-like of shape (n_de, n_features)
-            The denominator's sample.
+            Sample of the denominator.
 
         Returns
         -------
@@ -183,13 +183,13 @@ class RatioEstimator(TableEstimator):
     def predict(self, X: Any) -> Any:
         """Return the ratio at each row; it is finite and not negative.
 
-        Rows are worked on in blocks, so memory stays bounded however many there are. A table that is not held in memory
-        stays so: its parts are read when the result is.
+        Rows are processed in blocks, so memory is bounded. Lazy tables stay lazy: their parts are read when the result
+        is.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Where to evaluate the ratio; or a dask DataFrame, a polars LazyFrame or a pyarrow Dataset.
+            Rows at which to evaluate the ratio; or a dask DataFrame, a polars LazyFrame or a pyarrow Dataset.
 
         Returns
         -------
@@ -205,12 +205,12 @@ class RatioEstimator(TableEstimator):
         return result
 
     def log_ratio(self, X: Any) -> Floats:
-        """Return the logarithm of `predict`: finite where the ratio is positive, -inf where it is zero.
+        """Return the logarithm of `predict`; -inf where the ratio is 0.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Where to evaluate the ratio.
+            Rows at which to evaluate the ratio.
 
         Returns
         -------
@@ -220,18 +220,18 @@ class RatioEstimator(TableEstimator):
             return np.log(self.predict(X))
 
     def divergences(self, X: Any, nu: ArrayLike, de: ArrayLike) -> Floats:
-        """Return the divergences of many pairs of samples from one table, as `fit` and `divergence` would for each.
+        """Return the divergences of many pairs of samples from one table, the same as `fit` and `divergence` give.
 
-        This does not change what was fitted before. Estimators that can solve many pairs at once do so.
+        The fitted estimator does not change. Estimators that can solve many pairs at once do so.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
             All rows.
         nu : array-like of int, shape (n_pairs, n_nu)
-            Numbers of the rows that make each numerator's sample.
+            Row numbers of the numerator of each pair.
         de : array-like of int, shape (n_pairs, n_de)
-            The same for the denominators.
+            Row numbers of the denominator of each pair.
 
         Returns
         -------
@@ -255,8 +255,8 @@ class RatioEstimator(TableEstimator):
         return self._divergences(rows, *numbers)
 
     def _divergences(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
-        """Return the divergences of valid samples, one after the other unless a subclass overrides this."""
-        # A shallow copy shares what was learned, and is fitted separately.
+        """Return the divergences of valid samples, one by one unless a subclass overrides this."""
+        # A shallow copy shares the learned model, and is fitted separately.
         estimator = copy(self)
         found = []
         for numerator, denominator in zip(nu, de, strict=True):
@@ -278,12 +278,12 @@ class RatioEstimator(TableEstimator):
         return self._divergence_of(self.ratio_nu_, self.ratio_de_)
 
     def _divergence_of(self, ratio_nu: Floats, ratio_de: Floats) -> float:
-        """Return the divergence from the ratio at the rows of both samples; override it for another divergence."""
+        """Return the divergence, given the ratio at the rows of both samples; override it for another divergence."""
         return relative_pearson_divergence(ratio_nu, ratio_de, float(getattr(self, "alpha", 0.0)))
 
     @abstractmethod
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
-        """Learn from two valid samples, and set `ratio_nu_` and `ratio_de_`."""
+        """Fit two valid samples, and set `ratio_nu_` and `ratio_de_`."""
 
     @abstractmethod
     def _ratio(self, X: Floats) -> NDArray[Any]:
@@ -291,7 +291,7 @@ class RatioEstimator(TableEstimator):
 
 
 def check_row_numbers(numbers: ArrayLike, n_rows: int, argument: str) -> Numbers:
-    """Return the numbers of rows as an array of shape (n_samples, n), or say what is wrong with them."""
+    """Return row numbers as an array of shape (n_samples, n), or raise an error if they are invalid."""
     try:
         array = np.asarray(numbers)
     except (TypeError, ValueError, RuntimeError) as error:

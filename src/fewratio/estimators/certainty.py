@@ -1,4 +1,4 @@
-"""How certain a ratio is that was learned from related datasets: the distribution of the true ratio.
+"""Intervals for ratios learned from related datasets.
 
 A relative ratio r corresponds to the probability p = alpha r that a row comes from the numerator. The true p is assumed
 to have a Beta distribution with mean p, as after k labelled rows. Its variance is a share 1 / (1 + k) of p (1 - p), and
@@ -6,9 +6,9 @@ both follow from the error J (Eq. 8) on held-out datasets, which falls with the 
 excess of J over its limit, and p (1 - p) its excess over the J of a perfect separation, -1 / (2 alpha), both up to the
 same factor 2 alpha^2.
 
-A network errs also in ways that more rows do not reduce, so its intervals are how far it was off in trials on
-held-out datasets: angles arcsin(sqrt(p)), in which the deviation of a share does not depend on the share, are added to
-that of the estimate and subtracted from it.
+A network also makes errors that more rows do not reduce, so its intervals show how far it was off in trials on held-out
+datasets. The deviations are angles arcsin(sqrt(p)), on whose scale the deviation of a share does not depend on the
+share, and the interval is the angle of the estimate plus or minus the deviation.
 """
 
 from collections.abc import Sequence
@@ -22,18 +22,18 @@ from fewratio.core.shapes import Floats
 from fewratio.errors import InputError
 from fewratio.estimators.base import NotFittedError, RatioEstimator
 
-# Certainties lie between this and its inverse: an error that rises with the rows is chance.
+# Certainties are clipped to between this and its inverse: an error that rises with the rows is chance.
 _LEAST = 1e-3
-# Rows per sample that errors and deviations are measured and shares are chosen for.
+# Numbers of rows per sample at which errors and deviations are measured and shares are chosen.
 SIZES = (1, 3, 10, 30)
 # Levels of deviations, and the largest angle.
 LEVELS, _LARGEST_ANGLE = (0.5, 0.8, 0.9, 0.95), np.pi / 2
-# Probabilities that bounds are computed for, up to one half; bounds of others are interpolated. Bisections of a bound.
+# Number of probabilities, up to one half, for which bounds are computed (others are interpolated), and of bisections.
 _N_GRID, _N_BISECTIONS = 65, 40
 
 
 def harmonic_size(n_nu: int, n_de: int) -> float:
-    """Return the size of two samples: the harmonic mean of their numbers of rows, with zero counting as one."""
+    """Return the harmonic mean of two numbers of rows, with zero counting as one."""
     return 2 / (1 / max(n_nu, 1) + 1 / max(n_de, 1))
 
 
@@ -47,7 +47,7 @@ def measure_certainty(falls: Sequence[float] | Floats, losses: Sequence[float] |
     falls : sequence of float
         1 / sqrt(n) of the samples; a mean if their sizes differ.
     losses : sequence of float
-        Their errors J.
+        Errors J of these samples.
     alpha : float
         Relative parameter.
     """
@@ -65,10 +65,10 @@ def read_certainty(value: Any) -> float | None:
 
 
 def measure_angles(estimates: Floats, truths: Floats, n_pairs: int) -> Floats:
-    """Return the angles, for each of `LEVELS`, that estimates of shares differ from the true ones by at most.
+    """Return, for each of `LEVELS`, the largest angle by which estimated shares differ from the true ones.
 
-    They are quantiles of the deviations, as in conformal prediction but without its guarantee: pairs share datasets.
-    Levels for which there are too few pairs have the largest angle.
+    These are quantiles of the deviations, as in conformal prediction but without its guarantee, since pairs share
+    datasets. Levels with too few pairs have the largest angle.
     """
     deviations = np.abs(_angle(estimates) - _angle(truths))
     ranks = np.ceil((n_pairs + 1) * np.array(LEVELS)) / n_pairs
@@ -97,7 +97,7 @@ def bound_probability(p: Floats, k: float, level: float) -> Floats:
     grid = 0.5 * np.linspace(0, 1, _N_GRID) ** 2
     a, b = k * grid[1:], k * (1 - grid[1:])
     low, high = np.zeros_like(a), np.full_like(a, 1 - level)
-    # A density that falls from the left is highest there. One with a peak is as high at both ends of its interval.
+    # Intervals of decreasing densities begin at the left; those of densities with a peak are equally high at both ends.
     for _ in range(_N_BISECTIONS):
         below = (low + high) / 2
         ends = betaincinv(a, b, below), betaincinv(a, b, below + level)
@@ -119,37 +119,38 @@ class CertainEstimator(RatioEstimator):
     """Base of estimators whose errors on held-out datasets show how certain their ratios are."""
 
     alpha: float
-    # A ratio from samples of n rows is as certain as after this times sqrt(n) labelled rows; None if unknown.
+    # A ratio from samples of n rows is as certain as with this times sqrt(n) labelled rows; None if unknown.
     certainty_: float | None = None
-    # Of networks instead: angles of ratios and of divergences, for each of `SIZES` and `LEVELS`.
+    # Used instead for networks: angles of ratios and of divergences, for each of `SIZES` and `LEVELS`.
     angles_: Floats | None = None
 
     def interval(self, X: Any, level: float = 0.9) -> Floats:
-        """Return, for each row, bounds that contain the ratio of the two datasets with this probability.
+        """Return an interval for the true ratio at each row.
 
-        The probability is over pairs of datasets like the sources; docs/guides/uncertainty.md says how often it held.
+        The probability refers to pairs of datasets like the sources; docs/guides/uncertainty.md reports how often the
+        intervals contained the ratio.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Where to evaluate the ratio.
+            Rows at which to evaluate the ratio.
         level : float
             The probability, between 0 and 1.
 
         Returns
         -------
         ndarray of shape (n, 2)
-            Lower and upper bounds; the ratio that `predict` gives is between them.
+            Lower and upper bounds; the ratio from `predict` is between them.
         """
-        # Before the rows are read.
+        # Check this before reading the rows.
         self._check_level(level)
         return self._bound_ratios(self.predict(X), level)
 
     def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Return bounds that contain the divergence of the two datasets with this probability, as in `interval`.
+        """Return an interval for the divergence of the two datasets; see `interval`.
 
-        They are centred on the mean over such datasets, while `divergence` is computed only from the fitted rows; with
-        few rows it may lie outside. A network's interval is centred on `divergence` instead, on the scale of angles.
+        It is centred on the mean over similar datasets, while `divergence` is computed only from the fitted rows, and
+        may be outside with few rows. For a network, it is centred on `divergence` instead, on the scale of angles.
         """
         self._check_level(level)
         if self.angles_ is not None:
@@ -157,30 +158,30 @@ class CertainEstimator(RatioEstimator):
             least, largest = most * self._bound_share(np.array(self.divergence() / most), 1, level)
             return float(least), float(largest)
         k = self._precision()
-        # The divergence in units of its maximum is the difference of the mean probabilities, and few rows hide some.
+        # The divergence in units of its maximum is the difference of the mean probabilities; few rows hide part of it.
         apart = self.alpha * (self.ratio_nu_.mean() - self.ratio_de_.mean())
         mean = (min(max(apart, 0.0), 1.0) * k + 1) / (k + 1)
         low, high = bound_probability(np.array([mean]), k, level)[0] * (1 - self.alpha) / (2 * self.alpha)
         return float(low), float(high)
 
     def _bound_ratios(self, ratios: Floats, level: float) -> Floats:
-        """Return the interval of each ratio that `predict` returned."""
+        """Return the intervals of ratios from `predict`."""
         self._check_level(level)
         p = np.clip(self.alpha * ratios, 0, 1)
         if self.angles_ is not None:
             bounds = self._bound_share(p, 0, level) / self.alpha
         else:
             bounds = bound_probability(p, self._precision(), level) / self.alpha
-        # Some estimators give ratios above 1 / alpha, which no true ratio exceeds.
+        # Some estimators return ratios above 1 / alpha, the largest possible true ratio.
         return np.stack([bounds[:, 0], np.maximum(bounds[:, 1], ratios)], axis=1)
 
     @property
     def has_intervals(self) -> bool:
-        """Whether it is known how certain ratios are, so that `interval` has an answer."""
+        """Whether the certainty of ratios is known, so that `interval` can be used."""
         return bool(self.alpha) and (self.certainty_ is not None or self.angles_ is not None)
 
     def _bound_share(self, share: Floats, kind: int, level: float) -> Floats:
-        """Return the bounds of shares by angles of ratios (0) or divergences (1), of shape (..., 2)."""
+        """Return bounds of shares, of shape (..., 2), from the angles of ratios (0) or divergences (1)."""
         assert self.angles_ is not None
         at = [np.interp(np.log(self._size()), np.log(SIZES), of_sizes) for of_sizes in self.angles_[kind].T]
         angle = np.interp(level, (0, *LEVELS, 1), (0, *at, _LARGEST_ANGLE))
@@ -191,7 +192,7 @@ class CertainEstimator(RatioEstimator):
         return harmonic_size(len(self.ratio_nu_), len(self.ratio_de_))
 
     def _precision(self) -> float:
-        """Return the number of labelled rows after which one would be as certain as about the fitted samples."""
+        """Return the number of labelled rows that would make ratios as certain as the fitted samples do."""
         assert self.certainty_ is not None
         return self.certainty_ * self._size() ** 0.5
 

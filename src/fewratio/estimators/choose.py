@@ -21,11 +21,11 @@ from fewratio.estimators.quantities import relative_squared_error
 class HeldOutSelection(RatioEstimator):
     """Fit with the parameters that have the smallest held-out error J (Eq. 8), like scikit-learn's `GridSearchCV`.
 
-    Both samples are divided into folds; each set of parameters is fitted to all folds but one and judged by
-    `relative_squared_error` on that one. The best is then fitted to everything.
+    Both samples are split into folds; each set of parameters is fitted to all folds but one and scored by
+    `relative_squared_error` on the remaining fold. The best one is then fitted to all rows.
 
-    An estimator that was pretrained stays so: it is copied with what it has learned, and only fitted. Its parameters
-    that only `pretrain` reads therefore cannot be chosen here.
+    A pretrained estimator stays pretrained: it is copied and only fitted again. Parameters that only `pretrain` reads
+    therefore cannot be chosen here.
 
     Parameters
     ----------
@@ -34,18 +34,18 @@ class HeldOutSelection(RatioEstimator):
     param_grid : dict or list of dict
         Values to try for each parameter, as for `GridSearchCV`.
     alpha : float, optional
-        Relative parameter of the error. By default that of the estimator, 0 if it has none. Name it if alpha is among
-        the parameters to choose: errors with different alpha cannot be compared.
+        Relative parameter of the error. By default that of the estimator, 0 if it has none. Set it if alpha is among
+        the parameters to choose, since errors with different alpha cannot be compared.
     n_folds : int, default=5
-        Folds; at most the size of the smaller sample. If a sample has one instance, nothing can be held out, and the
-        first parameters of the grid are used.
+        Number of folds; at most the size of the smaller sample. If a sample has a single row, nothing can be held out,
+        and the first parameters of the grid are used.
     random_state : int, numpy Generator or None
         Draws the folds, and seeds the estimator if it has no seed.
 
     Attributes
     ----------
     best_estimator_ : RatioEstimator
-        Fitted to both samples with the best parameters.
+        The estimator with the best parameters, fitted to both samples.
     best_params_ : dict
         The best parameters.
     scores_ : list of dict
@@ -84,13 +84,13 @@ class HeldOutSelection(RatioEstimator):
         self._check_grid(grid)
         alpha = self._judging_alpha(grid)
         rng = np.random.default_rng(self.random_state)
-        # Not a clone: that would forget what a pretrained estimator has learned.
+        # Copy instead of cloning, which would make a pretrained estimator forget its training.
         estimator = set_seed(deepcopy(self.estimator), rng)
         samples = [in_row_order(X) for X in (X_nu, X_de)]
         n_folds = min(self.n_folds, *map(len, samples))
         errors = np.full((len(grid), max(n_folds, 1)), np.nan)
         if n_folds > 1:
-            # The same folds for all parameters: their errors are then compared on the same instances.
+            # Use the same folds for all parameters, to compare errors on the same rows.
             folds = [deal(len(X), n_folds, rng) for X in samples]
             for k in range(n_folds):
                 kept, out = (

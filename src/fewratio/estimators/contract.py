@@ -1,6 +1,6 @@
-"""What every ratio estimator must satisfy; users may run it on their own.
+"""Checks for ratio estimators, including those of users.
 
-A check's docstring says what is expected, its error what was found instead.
+The docstring of a check says what is expected, its error message what was found instead.
 """
 
 import random
@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 
 from fewratio.data.collection import Collection as Datasets
 
-# Far above the rounding of a float32 network, far below what another row order or block size may change.
+# Far above the rounding errors of a float32 network, far below the effects of another row order or block size.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-5
 _HAS_FRAMES = find_spec("pandas") is not None and find_spec("narwhals") is not None
 # Changes of a table that need not change the ratio.
@@ -34,27 +34,27 @@ _CHANGES: dict[str, dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64
 
 
 def check_ratio_estimator(estimator: Any, *, random_state: int = 0, invariant_under: Collection[str] = ()) -> None:
-    """Check that an estimator keeps the contract of a ratio estimator.
+    """Check that an estimator adheres to the conventions of ratio estimators.
 
-    The contract is that of `fewratio.estimators.RatioEstimator`: parameters as in scikit-learn, ``fit(X_nu, X_de)``,
+    They are those of `fewratio.estimators.RatioEstimator`: parameters as in scikit-learn, ``fit(X_nu, X_de)``,
     ``predict(X)``, ``divergence()``, ``divergences(X, nu, de)`` and the ratio at the fitted rows as ``ratio_nu_`` and
-    ``ratio_de_``. An estimator with a method ``pretrain(collection)`` is pretrained, twice, on a few Gaussian datasets
-    with two features, so give it few training steps.
+    ``ratio_de_``. An estimator with a method ``pretrain(collection)`` is pretrained twice on a few Gaussian datasets
+    with two features, so use few training steps.
 
     Parameters
     ----------
     estimator : object
-        The estimator; only clones of it are fitted.
+        The estimator, which is cloned before fitting.
     random_state : int
         Seed of the samples, and of the clones if they have a parameter ``random_state``.
     invariant_under : collection of {"column order", "scale", "shift"}
-        Changes of the columns, of all samples alike, that must not change the ratio of this estimator (nor what it
-        draws). The order of rows and the sign of zero must never change it.
+        Changes to the columns of all samples that must not change the ratio (nor the random draws) of this estimator.
+        The order of rows and the sign of zero must never change it.
 
     Raises
     ------
     AssertionError
-        If a check fails: which one, what was found and expected.
+        If a check fails; the message names the check and says what was expected and found.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class _Subject:
         self.estimator, self.random_state, self.invariant_under = estimator, random_state, invariant_under
 
     def make_estimator(self, twin: bool = False) -> Any:
-        """Return an estimator that is ready for its first fit; its twin came about independently."""
+        """Return an estimator that is ready for its first fit; a twin is created independently."""
         return deepcopy(self._prepared[twin])
 
     def samples(self, n_nu: int, n_de: int, shift: float = 1.5) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -99,7 +99,7 @@ class _Subject:
         return estimator
 
     def _collection(self) -> Datasets:
-        """Datasets around means of their own, each with a few outliers, for estimators that learn of those."""
+        """Datasets with different means and a few outliers each, for estimators that learn from them."""
         rng = np.random.default_rng(self.random_state)
         outlier = np.arange(60) < 6
         X = rng.normal(rng.uniform(-2, 2, (10, 1, 2)), 1, (10, 60, 2)) + 6 * outlier[:, None]
@@ -120,7 +120,7 @@ class _Subject:
         _expect(not lost, f"get_params does not give what set_params was given for {_write_names(lost)}")
 
     def check_nothing_else_is_changed(self) -> None:
-        """`fit` returns self; no parameter changes, no array that is given, no global random state."""
+        """`fit` returns self, and changes no parameters, no arguments and no global random state."""
         # Enough rows for an estimator that draws some of them.
         given = dict(zip(("X_nu", "X_de", "X"), (*self.samples(350, 60), self.samples(5, 1)[0]), strict=True))
         kept = {name: array.copy() for name, array in given.items()}
@@ -136,7 +136,7 @@ class _Subject:
             _expect(not changed, f"{_write_names(changed)} was changed")
 
     def check_answers_are_reproducible(self) -> None:
-        """`fit` with the same samples and `random_state` gives the same, bit for bit, whatever was fitted before."""
+        """`fit` with the same samples and `random_state` is bit-identical, whatever was fitted before."""
         X_nu, X_de = self.samples(350, 60)
         used = self.make_estimator().fit(5 * X_de - 3, X_nu[:4])
         used.predict(X_de)
@@ -191,8 +191,8 @@ class _Subject:
                 _expect_close(self.make_estimator().fit(*given).predict(given[1]), expected, "the ratio")
 
     def check_sample_sizes_do_not_mix(self) -> None:
-        """For samples of one law, the mean ratio is near 1 and the divergence near 0, whatever their sizes are."""
-        # Where one sample's size stands for the other's, a mean is 20 times too large or too small.
+        """For samples of one distribution, the mean ratio is near 1 and the divergence near 0, whatever their sizes."""
+        # If the two sizes are mixed up, a mean is 20 times too large or too small.
         for sizes in ((100, 2000), (2000, 100)):
             estimator = self.make_estimator().fit(*self.samples(*sizes, shift=0.0))
             ratios, divergence = (estimator.ratio_nu_, estimator.ratio_de_), estimator.divergence()
@@ -223,7 +223,7 @@ class _Subject:
                 _expect_close(found.divergence(), expected.divergence(), f"{where}, the divergence")
 
     def check_threads_may_share_it(self) -> None:
-        """`predict` and `divergences` change nothing, and from several threads at once give what they give alone."""
+        """`predict` and `divergences` change nothing, and give the same from several threads at once."""
         X_nu, X_de = self.samples(9, 14)
         estimator, rows = self.make_estimator().fit(X_nu, X_de), np.concatenate([X_nu, X_de])
         before, starts = estimator.predict(rows), [0, 5, 10]
@@ -241,7 +241,7 @@ class _Subject:
                 _expect_close(mine, known, f"among threads the {what}")
 
     def check_rows_are_predicted_independently(self) -> None:
-        """`predict` of many rows gives what it gives row by row, up to rounding."""
+        """`predict` gives the same for many rows as row by row, up to rounding."""
         X_nu, X_de = self.samples(9, 14)
         predict = self.make_estimator().fit(X_nu, X_de).predict
         row_by_row = np.concatenate([predict(row[None]) for row in X_de])
@@ -272,7 +272,7 @@ class _Subject:
             _expect_refusal(ValueError, what, words, call, *samples)
 
     def check_feature_names_are_compared(self) -> None:
-        """Columns of a data frame come in any order; other names than were fitted are refused (`ValueError`)."""
+        """Columns of a data frame may come in any order; names that were not fitted are refused (`ValueError`)."""
         if not _HAS_FRAMES:
             return
         X_nu, X_de = self.samples(8, 12)
@@ -285,8 +285,8 @@ class _Subject:
         _expect_refusal(ValueError, "another name in X_de", ("X_nu", "X_de", "c"), estimator.fit, nu, renamed)
 
     def check_mixed_tables_are_taken(self) -> None:
-        """Frames with text and gaps give finite ratios, also at categories that were not fitted."""
-        # What was trained on numbers needs those.
+        """Frames with text and missing values give finite ratios, also for categories that were not fitted."""
+        # Estimators trained on numbers need numbers.
         if not _HAS_FRAMES or hasattr(self.estimator, "pretrain"):
             return
         X_nu, X_de = self.samples(8, 12)
@@ -311,7 +311,7 @@ def _frame(**columns: Any) -> Any:
 
 @contextmanager
 def _finding(where: str, expected: str | None = None) -> Iterator[None]:
-    """Say where a check failed. Whatever an estimator raises where it should not is a finding too."""
+    """Say where a check failed. An unexpected error of the estimator is also a failure."""
     try:
         yield
     except Exception as error:
@@ -331,7 +331,7 @@ def _nothing_changes(by: str, estimator: Any) -> Iterator[None]:
 
 
 def _expect(satisfied: bool, found: str) -> None:
-    # Not an assert statement: those vanish under python -O.
+    # Not an assert statement, which python -O would skip.
     if not satisfied:
         raise AssertionError(found)
 
@@ -377,7 +377,7 @@ def _find_changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
 
 def _random_states() -> dict[str, str]:
     states: dict[str, Any] = {"NumPy": np.random.get_state(), "Python": random.getstate()}  # noqa: NPY002 - read
-    # What is not imported draws nothing.
+    # Check only modules that are imported.
     if (torch := sys.modules.get("torch")) is not None:
         on_gpu = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
         states["torch"] = [state.numpy() for state in (torch.get_rng_state(), *on_gpu)]

@@ -1,4 +1,4 @@
-"""Estimators whose learned model is arrays and a JSON header: their files, and the checks of these."""
+"""Save learned estimators to files of arrays with a JSON header, and check these files."""
 
 import os
 from abc import abstractmethod
@@ -12,7 +12,7 @@ from fewratio.estimators.source_columns import SourceColumns, SourceEstimator
 
 
 def select_stored(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that a file keeps: a generator has moved on since, and means nothing elsewhere."""
+    """Return the parameters to store in a file; random generators are left out."""
     state = parameters.get("random_state")
     return parameters if isinstance(state, Integral | None) else parameters | {"random_state": None}
 
@@ -61,20 +61,20 @@ def select_part(arrays: Arrays, number: int) -> Arrays:
 
 
 class SavedEstimator(Stored, SourceEstimator):
-    """Base of estimators that write what they have learned, without the sources; see `Stored` and `_restore`."""
+    """Base of estimators that can save what they have learned, without the sources; see `Stored` and `_restore`."""
 
     _kind = "model"
     _fields: ClassVar[Fields] = {"estimator": (str,), "parameters": (dict,)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file: safetensors with a JSON header and a checksum.
+        """Save the learned model to a safetensors file with a JSON header and a checksum.
 
-        Neither sources nor the samples given to `fit` are in it.
+        The file contains neither the sources nor the samples passed to `fit`.
 
         Parameters
         ----------
         path : path
-            Where to; a file that is there is replaced once the new one is complete.
+            Path of the file; an existing file is replaced once the new one is complete.
         """
         if not self.has_sources:
             raise NotFittedError("There is no trained model to save. Call pretrain(collection) first.")
@@ -96,20 +96,20 @@ class SavedEstimator(Stored, SourceEstimator):
 
     @abstractmethod
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
-        """Take over what `_payload` gave."""
+        """Restore the output of `_payload`."""
 
 
 class LearnedEstimator(SavedEstimator):
-    """Base of saved estimators that are nothing without sources."""
+    """Base of saved estimators that cannot be used without sources."""
 
     model_: Any
-    # Numbers of sources and of their rows, and the epsilon of their privacy, as far as they are known.
+    # Numbers of sources and of their rows, and the epsilon of their differential privacy, if known.
     n_sources_: int | None = None
     n_rows_: int | None = None
     epsilon_: float | None = None
 
     def _of_sources(self) -> dict[str, Any]:
-        """Return what a header says about the sources."""
+        """Return the fields of a header that describe the sources."""
         return {"n_sources": self.n_sources_, "n_rows": self.n_rows_, "epsilon": self.epsilon_}
 
     def _restore_of_sources(self, header: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ class LearnedEstimator(SavedEstimator):
         self.epsilon_ = None if epsilon is None else float(epsilon)
 
     def _learned(self) -> Any:
-        """Return what was learned, or raise an error if nothing was."""
+        """Return the learned model, or raise an error if there is none."""
         if not self.has_sources:
             name = type(self).__name__
             raise NotFittedError(
@@ -131,6 +131,6 @@ class LearnedEstimator(SavedEstimator):
         return self.model_
 
     def _read(self, *args: Any, **kwargs: Any) -> Any:
-        # Before a sample is read: without a model it could be anything.
+        # Check for a model first, which defines how to read the samples.
         self._learned()
         return super()._read(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What parameters may be: the one module that knows scikit-learn's tables of constraints, which are private there."""
+"""Parameter constraints: the only module that uses scikit-learn's private tables of constraints."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ from fewratio.errors import ParameterError, name_parameter
 
 COUNT = Interval(Integral, 1, MAX_COUNT, closed="both")
 POSITIVE, NOT_NEGATIVE = (Interval(Real, 0, None, closed=closed) for closed in ("neither", "left"))
-# What parameters that several estimators have may be.
+# Constraints of parameters that several estimators have.
 _COMMON: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, 1, closed="left")],
     "sigma": [StrOptions({"median"}), POSITIVE],
@@ -36,13 +36,13 @@ def common(*names: str) -> dict[str, list[Any]]:
 
 
 class Parameters(BaseEstimator):
-    """Parameters by name, in scikit-learn's way, and a table of what they may be."""
+    """Parameters as in scikit-learn, with a table of constraints."""
 
-    # scikit-learn's kind of table; a subclass gives its own.
+    # The table of constraints; each subclass defines one.
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
-        """Refuse parameters that the class does not have, with those that are likely meant."""
+        """Refuse parameters that the class does not have, and suggest similar names."""
         known = cls._get_param_names()
         if unknown := [name for name in parameters if name not in known]:
             found = f"{cls.__name__} has no parameter {quote_list(unknown)}"
@@ -50,7 +50,7 @@ class Parameters(BaseEstimator):
         return super().__new__(cls)
 
     def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
-        """Refuse values outside the table; those of a group of settings by their names in its owner's `set_params`."""
+        """Refuse invalid values; settings of a group are named as in `set_params` of its owner."""
         owner = owner or type(self).__name__
         for name, value in self.get_params(deep=False).items():
             allowed, name = self._parameter_constraints.get(name, "no_validation"), prefix + name
@@ -60,15 +60,15 @@ class Parameters(BaseEstimator):
             try:
                 _param_validation.validate_parameter_constraints({name: allowed}, {name: value}, caller_name=owner)
             except _param_validation.InvalidParameterError as error:
-                # Nobody thinks of types who is not at home in Python.
+                # Users who are new to Python do not think in types.
                 text = str(error).replace(called, named).replace(" a float in ", " a number in ")
                 raise ParameterError(text.replace(" a str among ", " one of ")) from None
 
 
 def _as_number(named: str, value: Any, allowed: Any) -> Any:
-    """Refuse truth values, which Python counts among the numbers, and numbers beyond a float's; give others as floats.
+    """Return numbers as floats; refuse booleans, which are numbers in Python, and numbers too large for a float.
 
-    What is not a number stays as it is, for the table of constraints to judge.
+    Other values are returned unchanged, to be checked against the table of constraints.
     """
     is_switch = not isinstance(allowed, list) or any(each in ("boolean", bool) for each in allowed if each is not None)
     if isinstance(value, bool | np.bool_) and not is_switch:
@@ -79,7 +79,7 @@ def _as_number(named: str, value: Any, allowed: Any) -> Any:
         number = float(value)
     except OverflowError:
         number = -1e200 if value < 0 else 1e200
-    # Kernels and divergences are made of squares, and inverses of them.
+    # Kernels and divergences need squares and their inverses.
     if np.isfinite(number) and number and not 1e-150 <= abs(number) <= 1e150:
         found = f"{named} is {show_value(value)}, whose square no float can hold"
         raise ParameterError(f"{found}; expected 0, or a size from 1e-150 to 1e150. Pass one of a usual size.")

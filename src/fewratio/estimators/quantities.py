@@ -1,4 +1,4 @@
-"""Quantities of ratio values, for NumPy users."""
+"""Divergences and errors from ratio values."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,14 +17,14 @@ from fewratio.errors import InputError, ParameterError
 
 
 def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
-    """Relative Pearson divergence from the ratios at the instances of both samples.
+    """Compute the relative Pearson divergence from the ratios at the rows of both samples.
 
     Parameters
     ----------
     ratio_nu : array-like of shape (n_nu,)
-        Ratios at the numerator's instances.
+        Ratios at the rows of the numerator.
     ratio_de : array-like of shape (n_de,)
-        Ratios at the denominator's.
+        Ratios at the rows of the denominator.
     alpha : float
         Relative parameter.
 
@@ -37,14 +37,14 @@ def relative_pearson_divergence(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha:
 
 
 def relative_squared_error(ratio_nu: ArrayLike, ratio_de: ArrayLike, alpha: float = 0.5) -> float:
-    """Squared error to the true relative ratio, less a constant (J of Eq. 8): lower is better.
+    """Compute the squared error of the relative ratio, up to a constant (J of Eq. 8); lower is better.
 
     Parameters
     ----------
     ratio_nu : array-like of shape (n_nu,)
-        Estimated ratios at instances of the numerator's distribution that were not fitted.
+        Estimated ratios at rows of the numerator that were not fitted.
     ratio_de : array-like of shape (n_de,)
-        The same for the denominator's.
+        Estimated ratios at rows of the denominator that were not fitted.
     alpha : float
         Relative parameter.
 
@@ -64,7 +64,7 @@ def gaussian_relative_ratio(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Where to evaluate it.
+        Rows at which to evaluate the ratio.
     nu_mean, nu_std, de_mean, de_std : float or array-like of shape (d,)
         Means and standard deviations of the columns.
     alpha : float
@@ -93,25 +93,25 @@ def gaussian_relative_ratio(
 def mmd2(
     X: ArrayLike, Y: ArrayLike, sigma: str | float = "median", biased: bool = False, max_rows: int | None = 10_000
 ) -> float:
-    """Squared maximum mean discrepancy between two samples, with the kernel ``exp(-|x - y|^2 / sigma^2)``.
+    """Compute the squared maximum mean discrepancy of two samples, with the kernel ``exp(-|x - y|^2 / sigma^2)``.
 
-    Rows are worked on in blocks, so memory stays bounded however many there are.
+    Rows are processed in blocks, so memory is bounded.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        One sample.
+        The first sample.
     Y : array-like of shape (m, d)
-        The other.
+        The second sample.
     sigma : "median" or float, default="median"
-        Kernel width; "median" is the median distance between the instances of both samples together, or between every
-        so many of them where there are more than 1000.
+        Kernel width; "median" is the median distance between rows of both samples together (between evenly spaced rows
+        if there are more than 1000).
     biased : bool, default=False
         The unbiased estimate has mean zero for equal distributions, may be negative, and needs two rows per sample; the
-        biased one counts pairs of a row with itself and is never negative.
+        biased one includes pairs of a row with itself and is never negative.
     max_rows : int or None, default=10_000
-        Of a larger sample every so many rows are used, in an order that depends on their values alone; None for all.
-        Time grows with the square of the rows.
+        The most rows to use per sample, evenly spaced in an order that depends only on their values; None for all rows.
+        Time grows with the square of the number of rows.
 
     Examples
     --------
@@ -142,13 +142,13 @@ def _width(rows: Floats, sigma: str | float) -> float:
 
 
 def _thin(rows: Floats, most: int) -> Floats:
-    """Return at most so many rows. Not a draw, and not by the order they came in: the same rows give the same."""
+    """Return at most `most` rows, without random numbers and whatever their order."""
     step = -(-len(rows) // most)
     return rows if step == 1 else in_row_order(rows)[::step]
 
 
 def _check_alpha(alpha: float) -> float:
-    # Strictly above what lies next to 0: 0 is allowed.
+    # The lower bound is exclusive, so use the largest float below 0 to allow 0.
     return check_number("alpha", alpha, -5e-324, 1, "a number of at least 0 and less than 1")
 
 

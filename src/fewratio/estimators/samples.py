@@ -1,4 +1,4 @@
-"""What tasks are given: numbers, tables and the estimator, of which they use a seeded copy."""
+"""Validate the arguments of tasks: numbers, tables, and the estimator, which is copied and seeded."""
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy, deepcopy
@@ -38,26 +38,26 @@ from fewratio.estimators.kernel.least_squares import RuLSIF
 
 
 def default_estimator() -> RatioEstimator:
-    """Return a new estimator of the kind that `compare_all`, `DatasetIndex` and windows of changes use by default.
+    """Return the default estimator of `compare_all`, `DatasetIndex` and windows of changes.
 
-    Tests have hardly more power with the universal network, and take longer
+    With the universal network, tests would be slower and have hardly more power
     (docs/decisions/0008-default-without-sources.md).
     """
     return RuLSIF(scale="columns")
 
 
 def copy_seeded(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:
-    """Copy the user's estimator, or the default where there is none, and seed what in it has no fixed seed.
+    """Copy the user's estimator, or the default if it is None, and seed its parts that have no fixed seed.
 
-    A copy, not scikit-learn's clone, which would forget what was learned from related datasets. Every random state in
-    it is a whole number, so that the same samples give the same however many were fitted before.
+    scikit-learn's clone would forget what was learned from related datasets. Every random state in the copy is an
+    integer, so that the same samples give the same result, however many were fitted before.
 
     Parameters
     ----------
     estimator : RatioEstimator or None
-        What the user gave.
+        The user's estimator.
     default : RatioEstimator
-        Used instead of None.
+        The estimator to use instead of None.
     rng : numpy Generator
         Draws the seeds.
     """
@@ -75,9 +75,9 @@ def copy_seeded(estimator: Any, default: RatioEstimator, rng: np.random.Generato
 
 
 def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
-    """Return an estimator that uses the units of all rows, if it would use those of each pair of samples.
+    """Return an estimator with the units of all rows, if it would scale each pair of samples separately.
 
-    So all pairs have the same units. For pairs made of all rows, as in a permutation test, nothing changes.
+    All pairs then have the same units. For pairs that consist of all rows, as in a permutation test, nothing changes.
     """
     allowed = estimator._parameter_constraints.get("scale", ())
     if ColumnScaling not in allowed or estimator.get_params()["scale"] in ("none", "auto"):
@@ -86,25 +86,25 @@ def in_common_units(estimator: RatioEstimator, rows: Floats) -> RatioEstimator:
 
 
 def fit_copy(estimator: RatioEstimator, X_nu: Floats, X_de: Floats) -> RatioEstimator:
-    """Fit a copy to two valid samples; the estimator itself stays as it is, so that threads may share it."""
+    """Fit a copy to two valid samples; the estimator itself does not change, so threads may share it."""
     fitted = copy(estimator)
     fitted._fit(X_nu, X_de)
     return fitted
 
 
 def check_named(argument: str, tables: Any, known: Sequence[str], where: str) -> None:
-    """Refuse what are not tables by names, and names that are taken.
+    """Refuse anything but a mapping of new names to tables.
 
     Parameters
     ----------
     argument : str
-        What messages call the tables.
+        Name of the argument in messages.
     tables : object
-        What the user gave.
+        The user's argument.
     known : sequence of str
-        Names that are taken.
+        Names that are already in use.
     where : str
-        What has them.
+        Where these names are used, for messages.
     """
     if not isinstance(tables, Mapping):
         found = f"{argument} is a {type(tables).__name__}"
@@ -121,11 +121,11 @@ class Samples:
     Attributes
     ----------
     encoding : Encoding or None
-        What became of their columns; None if a model that was trained on numbers takes them as they are.
+        The encoding of the columns; None if a model that was trained on numbers uses them unchanged.
     tables : list of Table
-        Encoded.
+        The encoded tables.
     given : tuple
-        The tables as the user gave them, not copied.
+        The user's tables, not copied.
     """
 
     encoding: Encoding | None
@@ -134,19 +134,19 @@ class Samples:
 
     @property
     def columns(self) -> dict[str | int, tuple[Column, slice]]:
-        """What became of each column that is used, and where its features are."""
+        """The encoding of each column that is used, and the slice of its features."""
         encoding = self._encoding
         labels = encoding.names if encoding.is_named else map(int, encoding.names)
         return dict(zip(labels, zip(encoding.used, encoding.places.values(), strict=True), strict=True))
 
     @property
     def category_codes(self) -> dict[str | int, NDArray[np.intp]]:
-        """The categories of each such column before rare ones are pooled: of all rows, -1 for what is missing."""
+        """For each categorical column, the category numbers of all rows before pooling; -1 if missing."""
         return {label: levels.codes for label, levels in self.levels.items()}
 
     @property
     def test_options(self) -> dict[str, Any]:
-        """What tests need to know about categories and free text, by the numbers of the columns."""
+        """Arguments of tests that describe categories and free text, by the numbers of the columns."""
         codes, terms = self.category_codes, self.terms
         return {
             "levels": {n: codes[label] for n, label in enumerate(self.columns) if label in codes},
@@ -155,11 +155,11 @@ class Samples:
 
     @cached_property
     def non_overlapping(self) -> list[NonOverlapping]:
-        """The columns that separate the rows of two tables by themselves, those first that separate most."""
+        """The columns whose values do not overlap between two tables, those that separate most rows first."""
         return find_non_overlapping(self.columns, self.tables, self.levels) if len(self.tables) == 2 else []
 
     def drop(self, labels: Collection[str | int]) -> "Samples":
-        """Return the tables without some of their columns; with all of them if none would be left."""
+        """Return the tables without some of their columns, or with all columns if none would be left."""
         names = [column.name for label, (column, _) in self.columns.items() if label in labels]
         return Samples(*leave_out_columns(self._encoding, self.tables, names, DROPPED), self.given)
 
@@ -170,7 +170,7 @@ class Samples:
 
     @cached_property
     def levels(self) -> dict[str | int, Levels]:
-        """The same with their texts."""
+        """For each categorical column, the category numbers of all rows before pooling, and the texts."""
         columns = {label: each for label, each in self.columns.items() if each[0].kind == CATEGORY}
         if not columns:
             return {}
@@ -184,7 +184,7 @@ class Samples:
 
     @cached_property
     def terms(self) -> dict[str | int, Terms]:
-        """The words and phrases of each column of free text, of all rows, unless the tables were given encoded."""
+        """The words and phrases of all rows in each column of free text; empty if the user's tables were encoded."""
         raws, names = self._raws, {label: each.name for label, (each, _) in self.columns.items() if each.kind == FREE}
         return {
             label: find_terms(*pool_levels(name, raws))
@@ -194,7 +194,7 @@ class Samples:
 
     @property
     def _raws(self) -> list[RawTable]:
-        """The tables before they were encoded; none if they were given encoded."""
+        """The tables before encoding; empty if the user's tables were encoded."""
         are_raw = len(self.given) == len(self.tables) and not any(isinstance(X, Table) for X in self.given)
         return align_names([as_raw(X) for X in self.given]) if are_raw else []
 
@@ -202,16 +202,16 @@ class Samples:
 def read_samples(
     estimator: RatioEstimator, tables: Mapping[str, Any], options: ColumnOptions, uses_dates: bool = True
 ) -> Samples:
-    """Validate tables and encode them alike; dates that say which of two tables came first are left out.
+    """Validate tables and encode them together; dates that show which of two tables came first are left out.
 
     Parameters
     ----------
     estimator : RatioEstimator
-        What they are for; one that has learned from sources encodes them as those were, and leaves nothing out.
+        The estimator that will use the tables; one that has learned from sources encodes them like the sources.
     tables : mapping of str to array-like
-        By what messages call them.
+        The tables by their names in messages.
     options : ColumnOptions
-        What the user said about columns.
+        The user's column options.
     uses_dates : bool
         Whether other dates are used.
     """
@@ -225,6 +225,6 @@ def read_samples(
 
 
 def rng_streams(random_state: int | np.random.Generator | None, n: int) -> list[np.random.Generator]:
-    """Return independent generators: what is drawn from one does not depend on how much is drawn from another."""
+    """Return independent random generators."""
     seed = int(as_rng(random_state).integers(2**63))
     return np.random.default_rng(seed).spawn(n)

@@ -1,4 +1,4 @@
-"""Estimators that learn from related datasets: the columns of samples are those of the sources."""
+"""Columns of estimators that learn from related datasets: samples must have those of the sources."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,16 +20,16 @@ _SOURCES = "the source collection"
 
 
 class SourceColumns(NamedTuple):
-    """What the columns of the sources were.
+    """The columns of the sources.
 
     Attributes
     ----------
     n_features : int
         Number of encoded columns.
     names : tuple of str or None
-        Their names.
+        Names of the encoded columns.
     encoding : Encoding or None
-        How tables become these columns.
+        The encoding that turns tables into these columns.
     """
 
     n_features: int
@@ -38,24 +38,24 @@ class SourceColumns(NamedTuple):
 
     @classmethod
     def of(cls, collection: Collection) -> "SourceColumns":
-        """Take over the columns of a collection."""
+        """Return the columns of a collection."""
         names = None if collection.feature_names is None else tuple(collection.feature_names)
         return cls(collection.n_features, names, collection.encoding)
 
     def encode(
         self, X: Any, name: str, names: tuple[str, ...] | None = None, reference: str = "", sources: str = _SOURCES
     ) -> Table:
-        """Validate a table and encode it as the sources were.
+        """Validate a table and encode it like the sources.
 
         Parameters
         ----------
         X : array-like
         name : str
-            What messages call the table.
+            Name of the table in messages.
         names : tuple of str, optional
-            Names of another sample's columns: where the sources had none, it must have these.
+            Column names of another sample, which the table must have if the sources had no names.
         reference, sources : str
-            What messages call that sample, and the sources.
+            Names of that sample and of the sources in messages.
         """
         encoding = self.encoding
         if encoding is None and self.names is not None:
@@ -74,23 +74,23 @@ class SourceColumns(NamedTuple):
 
 
 class SourceEstimator(RatioEstimator):
-    """Base of estimators with `pretrain`: after it, samples are encoded as the sources were.
+    """Base of estimators with `pretrain`; after pretraining, samples are encoded like the sources.
 
-    A subclass calls `_keep_columns` once it has learned something.
+    A subclass calls `_keep_columns` when it has learned from sources.
     """
 
     _source_columns: SourceColumns | None = None
 
     @property
     def has_sources(self) -> bool:  # type: ignore[override]
-        """Whether it has learned from sources."""
+        """Whether the estimator has learned from sources."""
         return self._source_columns is not None
 
-    # Without sources there is nothing to find outliers by.
+    # Outliers can only be found after learning from sources.
     finds_outliers = has_sources
 
     def _keep_columns(self, columns: SourceColumns) -> None:
-        """Remember the columns of the sources, and forget what was fitted before."""
+        """Remember the columns of the sources, and reset the fitted attributes."""
         for name in ("ratio_", "ratio_nu_", "ratio_de_"):
             self.__dict__.pop(name, None)
         self._source_columns, self.encoding_ = columns, columns.encoding
@@ -124,7 +124,7 @@ class SourceEstimator(RatioEstimator):
         return None
 
     def _warn_of_unknown(self, tables: Sequence[Table]) -> None:
-        """Warn where half of the rows of a table are farther from the sources' values than these are apart."""
+        """Warn if half of the rows of a table are farther outside the range of the sources than its width."""
         ranges = self._known_ranges()
         if ranges is None:
             return
@@ -150,7 +150,7 @@ class SourceEstimator(RatioEstimator):
 
 
 def check_collection(given: Any, argument: str, optional: bool = False, at_least: int = 1) -> None:
-    """Refuse what is no collection of so many datasets."""
+    """Refuse anything but a collection of enough datasets."""
     if given is None and optional:
         return
     if not isinstance(given, Collection):

@@ -1,1 +1,1 @@
-"""Models learned from related datasets, as commands."""
+"""Commands for models that learn from related datasets."""

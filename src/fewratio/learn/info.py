@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fewratio.data.encoding import Encoding
     from fewratio.estimators.closed_form.discriminant_model import Settings
 
-# Rows per sample at which to report the weight of sources.
+# Numbers of rows per sample for which to report the weight of sources.
 _SIZES = (1, 3, 5)
 _UNITS = {"ranks": "by ranks", "columns": "in units of each column", "none": "in one unit"}
 
@@ -40,7 +40,7 @@ def info(request: frame.Request, model: Path) -> None:
         "feature_names": names or None,
         "encoding": None if encoding is None else encoding.to_dict(),
     }
-    # An automatic estimator keeps what it has learned in its parts, all from the same sources.
+    # The parts of an automatic estimator contain what it has learned, all from the same sources.
     parts = getattr(estimator, "learned_", [estimator])
     chosen = [(part.settings_, part.scale) for part in parts if hasattr(part, "settings_")]
     if chosen:
@@ -88,7 +88,7 @@ def describe_learned(estimator: Any) -> dict[str, Any]:
 
 
 def describe_weight_of_sources(estimator: Any) -> list[str]:
-    """Say how much sources count, relative to parts that need none, and whether that was measured."""
+    """Say how much weight sources have compared with parts that need none, and whether that was measured."""
     if getattr(estimator, "members", None) is not None or not hasattr(estimator, "learned_shares_"):
         return []
     from fewratio.estimators.certainty import SIZES

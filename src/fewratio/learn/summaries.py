@@ -136,7 +136,7 @@ MAP = Verb(
         ),
         declare_count("components", "Number of random features; 0 uses the columns themselves.", 512, least=0),
         Field("scale", "columns: standard deviations; none: values as they are.", default="columns"),
-        # Column options are given here, not for each table again.
+        # Column options are passed here, not for each table.
         *(*COLUMNS[:-1], *MARKS, JSON, SEED),
     ),
     name="map",

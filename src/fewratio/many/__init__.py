@@ -1,4 +1,4 @@
-"""Many datasets: all pairs of them, and an index to search."""
+"""Compare many datasets, all pairs or through an index."""
 
 from fewratio.lazy import attach
 

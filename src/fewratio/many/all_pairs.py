@@ -1,4 +1,4 @@
-"""Compare all datasets of a collection with each other, a block of pairs at a time."""
+"""Compare all datasets of a collection with each other, in blocks of pairs."""
 
 import os
 import time
@@ -49,38 +49,39 @@ def compare_all(
 ) -> AllPairsResult:
     """Compare all datasets of a collection with each other, to see which are similar and which stand out.
 
-    Pairs are compared in blocks, so memory holds only the rows, the result (8 bytes per ordered pair, 16 with p-values)
-    and a few blocks. Workers receive the rows once. On machines of one kind the result is bit-identical for any number
-    and kind of workers.
+    Pairs are compared in blocks, so only the rows, the result (8 bytes per ordered pair, 16 with p-values) and a few
+    blocks are in memory. Workers receive the rows once. The result is bit-identical for any number and kind of workers
+    on the same kind of machine.
 
-    One kernel model for all pairs makes this quick, and so the divergences comparable with each other. For the size of
-    one difference use `compare_datasets`, which uses all rows and chooses among models: it often finds more.
+    All pairs use the same kernel model, which is fast and makes the divergences comparable. For the size of a single
+    difference, use `compare_datasets`, which uses all rows, chooses among models, and often finds more.
 
     Parameters
     ----------
     collection : Collection, folder of files, or what `Collection.from_arrays` accepts
         At least two datasets. Their sizes may differ.
     estimator : RatioEstimator, optional
-        Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must be pretrained. It is not
-        changed. From an `AutoRatioEstimator`, only what it learned from sources is used; the rest would be slow.
+        The default is ``RuLSIF(scale="columns")``, in units of all rows together. An estimator that learns from related
+        datasets must be pretrained. It is not changed. Only the parts of an `AutoRatioEstimator` that learned from
+        sources are used; the others would be slow.
     n_permutations : int, optional
-        Permutations per pair for p-values, as in `compare_datasets`; by default there is no test, as with 0.
+        Permutations per pair for p-values, as in `compare_datasets`. By default, or with 0, there is no test.
     n_rows : int or None, default=100
         Draw this many rows, once, from larger datasets; None for all rows.
     n_jobs : int, default=1
-        Number of workers, as in joblib: -1 for one per core, -2 for one less, and so on. They are processes, unless
-        ``joblib.parallel_config`` is set: ``parallel_config("dask")`` and -1 use all workers of a Dask cluster.
+        Number of workers, as in joblib: -1 for one per core, -2 for one less, and so on. Workers are processes unless
+        you set ``joblib.parallel_config``: ``parallel_config("dask")`` and -1 use all workers of a Dask cluster.
     random_state : int, numpy Generator or None, default=0
         Draws rows and permutations, and seeds an estimator that has no seed. The number of workers does not matter.
     checkpoint : path, optional
-        File to save progress to, every minute and when interrupted. If it exists, the work resumes from it; that needs
-        a whole number as `random_state`.
+        File to save progress to, every minute and when interrupted. If it exists, the work resumes from it, which needs
+        an integer `random_state`.
     progress : bool, optional
         Show a progress bar. Default: only on a terminal, after two seconds.
     new : mapping of str to array-like, optional
-        New datasets by name, to compare with the others and encode like them: `new_p_values` of the result shows
-        whether they are unlike all others. At most as many rows are then drawn from each dataset as a new one has, and
-        at most the median number of rows.
+        New datasets by name, which are encoded like the others and compared with them: `new_p_values` of the result
+        shows whether they are unlike all others. From each dataset, at most as many rows are then drawn as the smallest
+        new one has, and at most the median number of rows.
     **columns
         What to do with columns of data frames, as in `Collection.from_arrays`.
 
@@ -152,7 +153,7 @@ def compare_all(
                     state.save()
                     saved = time.monotonic()
         finally:
-            # Also when interrupted: blocks that were not saved must be computed again.
+            # Save also when interrupted, so that blocks need not be computed again.
             state.save()
     told: dict[str, Any] = {"estimator": estimator, "n_permutations": n_permutations, "n_rows": n_rows}
     told |= {"random_state": random_state, "new": new or None, **columns}
@@ -162,7 +163,7 @@ def compare_all(
         for name, sample in zip(collection.names[n_known:], samples[n_known:], strict=True)
     }
     if getattr(model, "alpha", None) == 0.5:
-        # Swapping the samples turns r into 2 - r, which has the same divergence: the mean of both estimates is better.
+        # Swapping the samples turns r into 2 - r, with the same divergence, so the mean of both estimates is better.
         divergences = state.matrices["divergences"]
         state.matrices["divergences"] = (divergences + divergences.T) / 2
     result = AllPairsResult(
@@ -182,7 +183,7 @@ def compare_all(
 
 
 def _add_new(collection: Collection, new: Mapping[str, Any], n_rows: int | None) -> tuple[Collection, int]:
-    """Add datasets, and return how many rows to draw from each: one with more rows would seem nearer."""
+    """Add datasets; also return how many rows to draw from each, since datasets with more rows would seem nearer."""
     columns, named = SourceColumns.of(collection), {str(name): X for name, X in new.items()}
     tables = {name: columns.encode(X, f"dataset {name!r}", sources="the collection") for name, X in named.items()}
     sizes = [int(np.median(collection.sizes)), *(table.n_rows for table in tables.values())]
@@ -202,7 +203,7 @@ def _check_workers(n_jobs: Any) -> None:
 def draw_samples(
     collection: Collection, model: RatioEstimator, n_rows: int | None, rngs: Iterable[np.random.Generator]
 ) -> list[Floats]:
-    """Draw rows from large datasets, and let the estimator check the columns before the work begins."""
+    """Draw rows from large datasets, and let the estimator check the columns before starting."""
     names = None if collection.feature_names is None else tuple(collection.feature_names)
     samples = []
     # Generators may be infinite.
@@ -220,9 +221,9 @@ def draw_some(X: NDArray[Any], n_rows: int | None, rng: np.random.Generator) -> 
 
 
 def _warn_of_few_permutations(result: AllPairsResult, sizes: list[int], n_permutations: int) -> None:
-    """Warn if nothing is significant, and hardly could have been with so few permutations."""
+    """Warn if no pair is significant, and there are too few permutations for that."""
     n_pairs = len(sizes) * (len(sizes) - 1) // 2
-    # The largest datasets have the most permutations, so the smallest p-value of all.
+    # The largest datasets have the most permutations, and so the smallest possible p-value.
     *_, second, first = sorted(sizes)
     smallest = Exchange((first + second,), (first,)).smallest_p_value(n_permutations)
     adjusted = result.adjusted_p_values

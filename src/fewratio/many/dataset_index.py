@@ -1,4 +1,4 @@
-"""An index of many datasets: which of them differ least from a table, without comparing it with each."""
+"""Search many datasets for those that differ least from a table, without comparing it with each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ from fewratio.progress import progress_bar
 from fewratio.report.reported import make_plain
 from fewratio.testing.permutations import compute_divergences
 
-# Most rows to learn units and kernel centres from.
+# The most rows to learn units and kernel centres from.
 _LEARNED_ROWS = 100_000
 # Compare at least as many datasets as for this many neighbours.
 _MIN_NEIGHBOURS = 10
-# Up to this many datasets are compared one by one, in a few tenths of a second.
+# Up to this many datasets are compared one by one, which takes a few tenths of a second.
 _FEW_DATASETS = 5_000
 # Rows of datasets to compare at a time.
 _COMPARED_ROWS = 4_096
@@ -45,19 +45,19 @@ _ARRAYS = "origin", "axes", "vectors"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Neighbours:
-    """What a search found, the nearest first.
+    """Result of `DatasetIndex.search`, the nearest datasets first.
 
     Attributes
     ----------
     names : tuple of str
-        The datasets.
+        Names of the datasets.
     divergences : ndarray of shape (k,)
-        The divergence from the table, averaged over both directions; 0 if the estimate is negative.
+        The divergence of each dataset from the table, averaged over both directions; 0 if the estimate is negative.
     p_values : ndarray of shape (k,) or None
-        Permutation p-values, not adjusted; None if not asked for.
+        Unadjusted permutation p-values; None without a test.
     outside : tuple of ColumnOfDataset
-        The columns whose mean in the table is outside the range of their means in all datasets, the farthest first: in
-        another unit, say. Empty if more than 5,000 datasets are searched.
+        The columns whose mean in the table is outside the range of their means in all datasets, the farthest first;
+        they may have another unit, for example. Empty if more than 5,000 datasets are searched.
     """
 
     names: tuple[str, ...]
@@ -75,11 +75,11 @@ class Neighbours:
 
 
 class DatasetIndex(Stored):
-    """Find the datasets, among very many, that differ least from a table.
+    """Find those of many datasets that differ least from a table.
 
-    Each dataset becomes two vectors, the mean of kernel features of its rows and its mean in units of its spread; or
-    one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The nearest vectors are looked up
-    (with the library faiss if there are more than 20,000), and their datasets are compared with the table as in
+    Each dataset is represented by two vectors, the mean of kernel features of its rows and its mean in units of its
+    spread, or by one, the mean of the coordinates that a `DiscriminantRatioEstimator` has learned. The datasets with
+    the nearest vectors (found with the library faiss if there are more than 20,000) are compared with the table as in
     `compare_all`. Up to 5,000 datasets are compared one by one. Make an index with `build` or `load`; the file that
     `save` writes contains rows.
 
@@ -125,16 +125,16 @@ class DatasetIndex(Stored):
     ) -> Self:
         """Make an index of a collection.
 
-        Units, kernel centres and axes are learned from up to 100,000 of its rows and 5,000 of its datasets, and do not
-        change when datasets are added.
+        Units, kernel centres and axes are learned from at most 100,000 rows and 5,000 datasets of the collection, and
+        do not change when datasets are added.
 
         Parameters
         ----------
         collection : Collection, or what `Collection.from_arrays` accepts
             The datasets. Their sizes may differ.
         estimator : RatioEstimator, optional
-            Compares datasets. Default: ``RuLSIF(scale="columns")``, in units of all rows together. A learned one must
-            be pretrained.
+            Compares datasets. The default is ``RuLSIF(scale="columns")``, in units of all rows together. An estimator
+            that learns from related datasets must be pretrained.
         n_rows : int or None, default=100
             Draw this many rows, once, from larger datasets; None for all rows.
         random_state : int, numpy Generator or None, default=0
@@ -149,13 +149,13 @@ class DatasetIndex(Stored):
         if not isinstance(collection, Collection):
             collection = Collection.from_arrays(collection, **columns)
         if len(collection) > MAX_EXACT:
-            # The search needs it; fail now rather than after the work.
+            # The search needs faiss; fail now rather than after building the index.
             import_home("faiss", "DatasetIndex")
         seed = int(inputs.as_rng(random_state).integers(2**63))
         for_estimator, _, for_vectors = np.random.default_rng(seed).spawn(3)
         model = inputs.copy_seeded(estimator, inputs.default_estimator(), for_estimator)._for_many_pairs()
         dtype = collection[0].X.dtype
-        # The same seed for all: the rows drawn depend only on the dataset, so that a search finds it.
+        # All datasets use the same seed, so that the rows drawn depend only on the dataset, and a search finds it.
         rngs = (np.random.default_rng(seed) for _ in collection)
         samples = [sample.astype(dtype) for sample in draw_samples(collection, model, n_rows, rngs)]
         rows = np.concatenate(samples)
@@ -168,12 +168,12 @@ class DatasetIndex(Stored):
         return index
 
     def add(self, tables: Mapping[str, Any], *, progress: bool | None = None) -> Self:
-        """Add datasets, and encode their columns like those of the others, which are not processed again.
+        """Add datasets to the index; their columns are encoded like those of the others.
 
         Parameters
         ----------
         tables : mapping of str to array-like
-            Tables by names that the index does not have yet.
+            Tables by name; the names must be new to the index.
         progress : bool, optional
             Whether to show a progress bar; by default on a terminal.
         """
@@ -185,20 +185,20 @@ class DatasetIndex(Stored):
     def search(
         self, table: Any, k: int = 10, *, n_permutations: int | None = None, n_compared: int | None = None
     ) -> Neighbours:
-        """Return the datasets that differ least from a table; if it is itself in the index, it comes first.
+        """Return the datasets that differ least from a table; a table in the index finds itself first.
 
         Parameters
         ----------
         table : array-like of shape (n, n_features)
             The table.
         k : int, default=10
-            How many at most.
+            The most datasets to return.
         n_permutations : int, optional
-            Permutations for the p-value of each, as in `compare_datasets`; by default there is no test, as with 0.
+            Permutations for the p-value of each, as in `compare_datasets`. By default, or with 0, there is no test.
         n_compared : int, optional
-            How many datasets, those with the nearest vectors, to compare with the table. The more, the fewer
-            neighbours are missed and the longer it takes; ``len(index)`` misses none. By default all of up to 5,000
-            datasets; otherwise 20 per neighbour (10 with a learned model), as if k were at least ten.
+            How many datasets, those with the nearest vectors, to compare with the table. A larger number is slower
+            but misses fewer neighbours; ``len(index)`` misses none. By default, all of up to 5,000 datasets are
+            compared, otherwise 20 (10 with a learned model) times k, with k at least ten.
         """
         inputs.check_count("k", k)
         n_permutations = 0 if n_permutations is None else n_permutations
@@ -210,7 +210,7 @@ class DatasetIndex(Stored):
                 raise ParameterError(f"{found}; at least k datasets must be compared. Raise it, or lower k.")
         sample = self._sample(table, "table")
         candidates = self._candidates(sample, k, n_compared)
-        # An estimate below zero is noise; the vectors, nearest first, decide between such datasets.
+        # Negative estimates are noise: set them to 0, so that these datasets stay in the order of their vectors.
         divergences = self._divergences(sample, candidates).clip(min=0)
         order = np.argsort(divergences, kind="stable")[:k]
         nearest, p_values = candidates[order].tolist(), None
@@ -236,7 +236,7 @@ class DatasetIndex(Stored):
         if isinstance(model, DiscriminantRatioEstimator):
             arrays, header = model._payload()
         elif isinstance(model, RuLSIF) and isinstance(features, Kernels):
-            # The kernels keep the units of columns.
+            # The kernels contain the units of columns.
             parameters = model.get_params() | ({} if isinstance(model.scale, str) else {"scale": None})
             arrays, header = features._asdict(), make_header("RuLSIF", self._columns, parameters)
         else:
@@ -301,7 +301,7 @@ class DatasetIndex(Stored):
         others: list[int] = []
         for searcher, vector, number in zip(self._searchers, self._vectors_of([sample]), per_neighbour, strict=True):
             share = -(-number * n_compared // sum(per_neighbour))
-            # Datasets found by several kinds of vectors count once; more of each kind make up the number.
+            # Datasets found by several kinds of vectors count once, so more candidates of each kind are needed.
             nearest = searcher.search(vector, n_compared if is_exact_number else share)[1][0].tolist()
             first += nearest[:share]
             others += nearest[share:]

@@ -1,4 +1,4 @@
-"""Vectors of datasets, whose distances suggest which datasets differ little, and the search among them."""
+"""Represent datasets by vectors whose distances suggest which datasets differ little, and search them."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,21 +13,22 @@ from fewratio.core.units import ColumnScaling
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel
 from fewratio.lazy import import_home
 
-# Number of kernel centres, and the most numbers of a vector.
+# Number of kernel centres, and the largest length of a vector.
 _N_CENTRES, _LENGTH = 500, 64
-# A dataset with a smaller spread, in units of the usual distance of rows, or with one row, is given that distance.
+# If the spread of a dataset, in units of the usual distance of rows, is smaller, or if it has one row, that distance is
+# used instead.
 _LEAST_SPREAD = 0.1
-# Most datasets to learn axes from, and datasets whose features to compute at a time.
+# The most datasets to learn axes from, and the number of datasets whose features are computed at a time.
 _LEARNED_DATASETS, DATASETS = 5_000, 1_000
-# More vectors need faiss, and are rounded; and how many times as many candidates to check again exactly.
+# More vectors need faiss, which rounds them; and how many candidates per neighbour to check again exactly.
 MAX_EXACT, _LOOKED_AT_AGAIN = 20_000, 5
 
 
 class Kernels(NamedTuple):
-    """Gaussian kernels with some rows, in units of columns, averaged over a dataset; and its mean over its spread.
+    """Two vectors per dataset: mean Gaussian kernels, and the mean in units of the spread.
 
-    RuLSIF uses the median distance of a pair as width. So what counts is the distance of two means in units of the
-    spread of the two datasets. Kernels with one width for all do not measure that, but show where datasets lie.
+    RuLSIF uses the median distance of a pair as width, so the distance of two means in units of the spread of the two
+    datasets matters. Kernels with a common width do not measure that, but show where datasets lie.
     """
 
     mean: Floats
@@ -54,11 +55,11 @@ class Kernels(NamedTuple):
 
     @property
     def candidates(self) -> tuple[int, ...]:
-        """How many datasets are compared for each neighbour asked for, by each kind of vector."""
+        """How many datasets to compare per neighbour, for each kind of vector."""
         return 5, 15
 
     def roots(self) -> list[Floats]:
-        """Return the factors that make inner products of the first kind of features kernels (Nystrom)."""
+        """Return the factors that turn inner products of the first kind of features into kernels (Nystrom)."""
         values, vectors = np.linalg.eigh(gaussian_kernel(self.centres, self.centres, float(self.width)))
         kept = values > 1e-8 * values[-1]
         return [vectors[:, kept] / np.sqrt(values[kept]), np.eye(self.centres.shape[1])]
@@ -75,7 +76,7 @@ class ModelCoordinates(NamedTuple):
 
     @property
     def candidates(self) -> tuple[int, ...]:
-        """How many datasets are compared for each neighbour asked for."""
+        """How many datasets to compare per neighbour."""
         return (10,)
 
     def roots(self) -> list[Floats]:
@@ -85,13 +86,13 @@ class ModelCoordinates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DatasetVectors:
-    """The vectors of a dataset: its features on the principal axes of many datasets.
+    """Compute the vectors of datasets: features projected on the principal axes of many datasets.
 
     Attributes
     ----------
     features : Kernels or ModelCoordinates
     origins, axes : list of ndarray
-        For each kind of vector, what to subtract from the features and what to multiply them by.
+        For each kind of vector, the origin to subtract from the features, and the axes to multiply them by.
     """
 
     features: Kernels | ModelCoordinates
@@ -121,19 +122,19 @@ class DatasetVectors:
 
 
 class ExactSearcher(NamedTuple):
-    """A search for the nearest vectors that compares all of them."""
+    """Search for the nearest vectors by comparing all of them."""
 
     vectors: NDArray[np.float32]
 
     def search(self, vectors: NDArray[np.float32], k: int) -> tuple[Floats, Numbers]:
-        """Return squared distances and numbers of the k nearest of each vector, as faiss does."""
+        """Return squared distances and numbers of the k nearest vectors, like faiss."""
         distances = np.square(self.vectors - vectors[:, None]).sum(-1)
         nearest = np.argsort(distances, axis=1, kind="stable")[:, :k]
         return np.take_along_axis(distances, nearest, axis=1), nearest
 
 
 def make_searcher(vectors: NDArray[np.float32]) -> Any:
-    """Make a search for the nearest vectors. Many are rounded to 16 values per axis; the nearest are checked again."""
+    """Make a searcher. Many vectors are rounded to 16 values per axis, and the nearest are checked again exactly."""
     if len(vectors) <= MAX_EXACT:
         return ExactSearcher(vectors)
     faiss: Any = import_home("faiss", "DatasetIndex")

@@ -1,4 +1,4 @@
-"""Whether a dataset is unlike all others: by the nearest one, by its columns, or by how its columns are related."""
+"""Test whether a dataset is unlike all others in its nearest neighbour, its columns or the relations of columns."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import rank_values
 from fewratio.core.wording import write_apart, write_number
 
-# Least variance, as a share of that of all rows: a constant column counts as one that varies a little.
+# The smallest variance of a column, as a share of that of all rows.
 _LEAST_VARIANCE = 0.01
-# Most pairs of columns to check one by one; otherwise each column is paired with the few it is most related to.
+# The most pairs of columns to check; with more, each column is paired with the few columns it is most related to.
 _MOST_PAIRS, _PARTNERS = 1_000, 3
 _STATISTICS = "mean", "deviation", "residual"
 _TITLES = {"residual": "deviation that the other columns leave unexplained"}
-# Most columns to name of a new dataset that nothing shows to be unlike the others.
+# The most columns to name if a new dataset is not significantly unlike the others.
 MOST_BY_CHANCE = 3
 
 
@@ -27,16 +27,16 @@ class ColumnOfDataset(NamedTuple):
     Attributes
     ----------
     column : str
-        Its name; for a category, with the category; for two columns, both names.
+        Name of the column, with the category if it has categories; both names for two columns.
     statistic : {"mean", "deviation", "residual", "correlation"}
-        What was compared. A residual is the deviation of the part that the other columns do not predict, in deviations
-        of the column within datasets; a correlation is a rank correlation.
+        The statistic that was compared. A residual is the deviation of the part that the other columns do not predict,
+        in deviations of the column within datasets; a correlation is a rank correlation.
     value : float
         The value in the new dataset.
     low, high : float
-        The smallest and the largest value in the others.
+        The smallest and the largest value in the other datasets.
     score : float
-        The distance from the median of all, in mean absolute deviations.
+        The distance from the median of all datasets, in mean absolute deviations.
     """
 
     column: str
@@ -63,16 +63,16 @@ class ColumnOfDataset(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
-    """Columns of several datasets, and how the columns are related; the dataset to judge comes last.
+    """Statistics of the columns of several datasets, and of their relations; the new dataset comes last.
 
     Attributes
     ----------
     names : sequence of (str, str)
         Column and statistic of each of k features.
     values : ndarray of shape (n_datasets, k)
-        The features, as they are shown.
+        The statistics, as shown to users.
     scores : ndarray of shape (n_datasets, k)
-        How far each is from the median of all datasets, in mean absolute deviations.
+        Distances from the median of all datasets, in mean absolute deviations.
     n_columns : int
         Number of features that describe single columns; the rest describe pairs.
     """
@@ -86,7 +86,7 @@ class Profiles:
     def of(cls, samples: Sequence[Floats], columns: Iterable[object]) -> Self:
         """Describe samples, all in the same way."""
         labels = tuple(map(str, columns))
-        # In units of the columns' range, so that squares cannot overflow.
+        # Scale columns by their largest absolute value, so that squares cannot overflow.
         unit = np.maximum.reduce([np.abs(sample).max(0) for sample in samples])
         unit = np.where(unit > 0, unit, 1.0)
         samples = [sample / unit for sample in samples]
@@ -102,7 +102,7 @@ class Profiles:
         spreads.append(_take_log_deviations(np.array(residuals), _LEAST_VARIANCE * np.square(residuals).mean(0)))
         # Fisher's transformation; a correlation of 1 in n rows must not be infinitely far from others.
         shrunk = np.array([1 - 1 / len(sample) for sample in samples])[:, None] * correlations
-        # What chance alone makes of it in so many rows: where hardly any dataset has a relation, none is far from it.
+        # The size that chance gives in so many rows, so that no dataset is far off if hardly any has a relation.
         by_chance = (2 / np.pi / np.median([len(sample) for sample in samples])) ** 0.5
         return cls(
             [(label, statistic) for statistic in _STATISTICS for label in labels]
@@ -115,8 +115,8 @@ class Profiles:
     def score_novelty(self, nearest: Floats) -> Floats:
         """Return how unlike the rest each dataset is: the largest of three scores.
 
-        These score the divergence from the nearest dataset, the farthest column, and the farthest relation of two
-        columns. All datasets are scored in the same way. So if they are exchangeable, each is equally likely to have
+        They rate the divergence from the nearest dataset, the most extreme column, and the most extreme relation of two
+        columns. All datasets are scored in the same way, so if they are exchangeable, each is equally likely to have
         the highest score.
 
         Parameters
@@ -128,9 +128,9 @@ class Profiles:
         return np.max([_scores(kind) for kind in kinds], axis=0)
 
     def describe(self) -> list[ColumnOfDataset]:
-        """Describe the columns of the last dataset, and its pairs of columns whose relation no other dataset has.
+        """Describe the columns of the last dataset, and its relations of columns outside the range of the others.
 
-        Values outside the range of the others come first, with residuals last among them; then the farther ones.
+        Values outside the range of the others come first, with residuals last among them, then the highest scores.
         """
         *others, value = self.values
         low, high, score = np.min(others, axis=0), np.max(others, axis=0), np.abs(self.scores[-1])
@@ -169,7 +169,8 @@ def _deviation(sample: Floats) -> Floats:
 def _take_logarithms(samples: Sequence[Floats]) -> list[Floats]:
     """Take logarithms of positive columns if that makes all rows more normal (Box and Cox).
 
-    Means of a skewed column would be skewed too: among populations of countries no small one is far from the others.
+    Means of a skewed column would be skewed too: among populations of countries, no small one would be far from the
+    others.
     """
     rows = np.concatenate(samples)
     is_positive = (rows > 0).all(0)
@@ -187,7 +188,7 @@ def _compute_residuals(samples: Sequence[Floats]) -> list[Floats]:
     sizes = [len(sample) for sample in samples]
     rows = np.concatenate([sample - sample.mean(0) for sample in samples])
     scale = np.sqrt(np.square(rows).mean(0))
-    # A column that is constant but for rounding has nothing to predict.
+    # A column that is constant up to rounding is not predicted.
     rows = np.divide(rows, scale, out=np.zeros_like(rows), where=scale > 1e-9)
     n_columns = rows.shape[1]
     precision = np.linalg.inv(rows.T @ rows / len(rows) + n_columns / len(rows) * np.eye(n_columns))
@@ -209,7 +210,7 @@ def _correlate(sample: Floats, pairs: Numbers) -> Floats:
 
 
 def _choose_pairs(samples: Sequence[Floats]) -> Numbers:
-    """Choose pairs of columns, of shape (2, n_pairs): all; or, if there are many, each column's closest relations."""
+    """Return pairs of columns, of shape (2, n_pairs): all, or if there are many, the closest relations per column."""
     n_columns = samples[0].shape[1]
     pairs = list(combinations(range(n_columns), 2))
     if n_columns * (n_columns - 1) // 2 > _MOST_PAIRS:
@@ -227,7 +228,7 @@ def _take_log_deviations(deviations: Floats, least: Floats) -> Floats:
 
 
 def _scores(values: Floats, least: float = 0.0) -> Floats:
-    """Return distances from the median in mean absolute deviations, or in units of `least` if these are smaller.
+    """Return distances from the median in mean absolute deviations, but at least in units of `least`.
 
     They are 0 if all values are equal up to rounding.
     """

@@ -1,4 +1,4 @@
-"""All pairs of datasets in blocks of pairs of the same two sizes, and the file that saves progress."""
+"""Compare all pairs of datasets in blocks of pairs of equal sizes, and save progress to a file."""
 
 import math
 import os
@@ -19,16 +19,17 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.testing.permutations import compute_divergences
 from fewratio.testing.two_sample import TwoSampleTest, two_sample_test
 
-# Rows on one side of a block, so that a kernel estimator can hold all distances; and their values: 8 MB.
+# The most rows on one side of a block, so that all distances of a kernel estimator fit into memory; and their values
+# (8 MB).
 _SIDE_ROWS = 2**9
 _SIDE_VALUES = 2**20
-# Arrays of this many bytes or more are written to a file that all processes of a machine map into memory.
+# Arrays of at least this many bytes are written to a file that all processes of a machine map into memory.
 _MAPPED = 2**14
 _KIND = "checkpoint"
 
 
 class Block(NamedTuple):
-    """Numbers of the datasets on each side, of one size per side; both sides are the same, or share none."""
+    """Dataset numbers on each side, of one size per side; both sides are the same or have no dataset in common."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]
@@ -39,7 +40,7 @@ class Block(NamedTuple):
         return np.array(self.first)[a], np.array(self.second)[b]
 
     def places(self) -> tuple[Numbers, Numbers]:
-        """Return the pairs as places on each side."""
+        """Return the pairs as positions on each side."""
         apart = np.ones((len(self.first), len(self.second)))
         a, b = np.nonzero(np.triu(apart, 1) if self.first == self.second else apart)
         return a, b
@@ -54,7 +55,7 @@ def cut_into_blocks(sizes: Sequence[int], n_features: int, n_permutations: int) 
         Number of rows of each dataset.
     n_features : int
     n_permutations : int
-        With permutations, a block has fewer pairs, so that it is not too slow.
+        With permutations, blocks have fewer pairs, so that each is not too slow.
     """
     of_size: dict[int, list[int]] = defaultdict(list)
     for number, size in enumerate(sizes):
@@ -73,9 +74,9 @@ class PairTest(NamedTuple):
     Attributes
     ----------
     columns : sequence of slice
-        Where the features of each column are.
+        The features of each column.
     estimator : RatioEstimator or None
-        The user's estimator; its divergence is one more statistic.
+        The user's estimator, whose divergence is one more statistic.
     n_permutations, seed : int
         The permutations of a pair depend only on the seed and on the numbers of its datasets.
     """
@@ -93,12 +94,12 @@ class PairTest(NamedTuple):
 
 
 class AllPairs(NamedTuple):
-    """What all blocks need in addition to the rows of all datasets.
+    """The settings shared by all blocks.
 
     Attributes
     ----------
     estimator : RatioEstimator
-        Seeded, if it draws anything.
+        The estimator, seeded if it is random.
     starts : int ndarray of shape (n_datasets + 1,)
         Where each dataset starts in the stacked rows, and where the last one ends.
     test : PairTest or None
@@ -109,14 +110,14 @@ class AllPairs(NamedTuple):
     test: PairTest | None
 
     def compare(self, rows: Floats, block: Block) -> Floats:
-        """Return both divergences of each pair, and its p-value if there is a test: shape (2 or 3, n_pairs)."""
+        """Return both divergences of each pair, and its p-value if there is a test, of shape (2 or 3, n_pairs)."""
         is_square = block.first == block.second
         sides = [self._numbers(side) for side in ([block.first] if is_square else block)]
         rows, numbers = rows[np.concatenate(sides, axis=None)], np.arange(sum(side.size for side in sides))
         of_first = numbers[: sides[0].size].reshape(sides[0].shape)
         of_second = numbers[-sides[-1].size :].reshape(sides[-1].shape)
         a, b = block.places()
-        # One thread: several would wait for each other, and their number would change the last digits.
+        # Use one thread: several would wait for each other, and their number would change the last digits.
         with one_thread():
             found = compute_divergences(self.estimator, rows, of_first[a], of_second[b])
             if self.test is None:
@@ -125,14 +126,14 @@ class AllPairs(NamedTuple):
             return np.stack([*found, [self.test.run(*pair).p_value for pair in pairs]])
 
     def _numbers(self, side: Sequence[int]) -> Numbers:
-        """Return the row numbers of datasets of one size: shape (n_datasets, size)."""
+        """Return the row numbers of datasets of one size, of shape (n_datasets, size)."""
         starts = self.starts[list(side)]
         numbers: Numbers = starts[:, None] + np.arange(self.starts[side[0] + 1] - starts[0])
         return numbers
 
 
 def compare_blocks(pairs: AllPairs, rows: Floats, blocks: Sequence[Block], n_jobs: int | None) -> Iterator[Floats]:
-    """Yield ``pairs.compare(rows, block)`` for each block, in their order, computed by joblib's workers."""
+    """Yield ``pairs.compare(rows, block)`` for each block in order, computed by joblib's workers."""
     if joblib.effective_n_jobs(n_jobs) == 1:
         yield from (pairs.compare(rows, block) for block in blocks)
         return
@@ -150,21 +151,21 @@ def compare_blocks(pairs: AllPairs, rows: Floats, blocks: Sequence[Block], n_job
 
 
 class Checkpoint:
-    """Divergences and p-values of all pairs, as far as they are known, and the file they are saved to.
+    """The divergences and p-values of all pairs computed so far, and the file they are saved to.
 
     Parameters
     ----------
     n_datasets : int
     with_p_values : bool
     path : path or None
-        The file; None to save nothing.
+        The file; None to save no progress.
 
     Attributes
     ----------
     matrices : dict of ndarray of shape (n, n)
-        "divergences" (one row per numerator; 0 on the diagonal) and, if asked for, "p_values" (1 on the diagonal).
+        "divergences" (one row per numerator; 0 on the diagonal) and, with a test, "p_values" (1 on the diagonal).
     n_done : int
-        How many blocks are done.
+        Number of finished blocks.
     """
 
     def __init__(self, n_datasets: int, with_p_values: bool, path: str | os.PathLike[str] | None) -> None:
@@ -177,14 +178,14 @@ class Checkpoint:
         self._n_saved = -1
 
     def resume(self, fingerprint: str, probe: float) -> None:
-        """Read the file if it exists; otherwise write it, to check before the work that this is possible.
+        """Read the file if it exists; otherwise write it, to check early that this is possible.
 
         Parameters
         ----------
         fingerprint : str
-            Hash of data and settings; a file with another one belongs to another comparison.
+            Hash of data and settings; a file with a different hash belongs to another comparison.
         probe : float
-            The divergence of two of the datasets: parameters alone do not distinguish learned models.
+            The divergence of two of the datasets, since parameters alone do not distinguish learned models.
         """
         self._header = {"compare_all": fingerprint, "probe": probe}
         if self._path is None or not self._path.exists():
@@ -201,7 +202,7 @@ class Checkpoint:
         self.n_done = self._n_saved = int(header["n_done"])
 
     def save(self) -> None:
-        """Write the file, unless there is nothing new."""
+        """Write the file if there are new results."""
         if self._path is not None and self._n_saved != self.n_done:
             write_tensors(self._path, _KIND, self.matrices, {**self._header, "n_done": self.n_done})
             self._n_saved = self.n_done

@@ -15,19 +15,19 @@ from fewratio.report import page
 from fewratio.report.distributions import counts_around
 from fewratio.testing import LEVEL
 
-# Cells along a side of the heat map; more datasets share cells.
+# The most cells along a side of the heat map; with more datasets, several share a cell.
 _MOST_CELLS = 80
 _NEAREST, _SHOWN, _MOST_ROWS = 3, 10, 2000
-# With more datasets, no pairs are tested unless all are: each test takes a third of a second.
+# With more datasets, single pairs are not tested: each test takes a third of a second.
 _MOST_TESTS = 20
-# Each of these datasets is compared with all rows of the others.
+# At most this many datasets are each compared with all rows of the others.
 _MOST_DESCRIBED = 100
-# Divergences up to this one do not get the colours of large ones.
+# Divergences up to this one are drawn in pale colours.
 _PALE = 0.1
 
 
 def report_all_pairs(result: Any, command: str | None) -> page.Report:
-    """Say which datasets are similar.
+    """Report which datasets are similar.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def report_all_pairs(result: Any, command: str | None) -> page.Report:
 
 
 def _show_new(result: Any, name: str) -> list[page.Block]:
-    """Show how unlike the rest a new dataset and the others are, its columns, and the datasets nearest to it."""
+    """Show how unlike the rest a new dataset is, its columns, and the datasets nearest to it."""
     *others, score = result.novelty_scores[name].tolist()
     edges, counts = counts_around(np.array(others), score)
     chart = marked_histogram(edges, {"other datasets": counts}, ("how unlike the rest", "datasets"), (score, name))
@@ -122,9 +122,9 @@ def _heat_map(result: Any, groups: list[Numbers]) -> Chart:
     starts = np.cumsum(sizes) - sizes
     cells = {"divergence": result.divergences}
     if len(groups) == len(order) and result.adjusted_p_values is not None:
-        # A mean of p-values says nothing.
+        # A mean of p-values is meaningless.
         cells["adjusted p"] = result.adjusted_p_values
-    # An estimate below 0 says that no difference is seen.
+    # A negative estimate means that no difference was found.
     means = {title: _block_means(matrix[np.ix_(order, order)], starts, sizes) for title, matrix in cells.items()}
     means["divergence"] = [max(0.0, value) for value in means["divergence"]]
     titles = "dataset", "other dataset", "divergence"
@@ -158,7 +158,7 @@ def _block_means(matrix: Floats, starts: Numbers, sizes: Numbers) -> list[float]
 
 
 def _describe_each(result: Any) -> page.Table:
-    """Describe each dataset: how far from the others, by which columns, and the nearest and the farthest one."""
+    """Describe each dataset: its median divergence, the columns that differ, and its nearest and farthest dataset."""
     n = len(result.names)
     rows, has_tests = [], n <= _MOST_TESTS or result.p_values is not None
     for place, (name, median) in enumerate(result.list_datasets(_MOST_ROWS)):
@@ -168,7 +168,7 @@ def _describe_each(result: Any) -> page.Table:
         ends = [nearest, _divergence(max(0.0, least)), *p_value, farthest, _divergence(max(0.0, most))]
         columns = result.write_columns(name) if place < _MOST_DESCRIBED else ""
         rows.append([name, _divergence(median), columns, *ends])
-    # The blank makes the heading another one.
+    # The blank makes the two headings different.
     headings = ["dataset", "median", "stands out by", "nearest", "divergence"]
     headings += [result.p_heading] * has_tests + ["farthest", "divergence "]
     note = (

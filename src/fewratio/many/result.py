@@ -1,4 +1,4 @@
-"""The result of comparing all datasets: divergences, neighbours, and how unlike the others a new dataset is."""
+"""The result of comparing all datasets: divergences, neighbours, and tests of new datasets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,39 +24,39 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# Most datasets to show as a report in a notebook.
+# The most datasets for which notebooks show a report.
 _MOST_SHOWN = 1000
-# An effect counts if it is larger than this many standard errors: several columns are looked at.
+# An effect counts if it is larger than this many standard errors, which allows for several columns.
 _CHANCE = 3.0
 # Divergences below this are 0 when rounded.
 _ROUNDED = 0.005
-# Most datasets that the answer says to stand out; and from which effect on they are far from the rest.
+# The most datasets that the answer calls outstanding, and the effect from which on they are far from the rest.
 _MOST_OUTSTANDING, _FAR = 3, 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AllPairsResult(Reported):
-    """What `compare_all` found.
+    """Result of `compare_all`.
 
     Attributes
     ----------
     names : sequence of str
         Names of the n datasets.
     divergences : ndarray of shape (n, n)
-        The divergence of each pair; 0 on the diagonal. At alpha = 0.5, the default, it is symmetric: the mean of the
-        estimates in both directions. Else that of the row's dataset (numerator) from the column's.
+        The divergence of each pair; 0 on the diagonal. At alpha = 0.5, the default, the matrix is symmetric: the mean
+        of the estimates in both directions. Otherwise rows are numerators and columns denominators.
     p_values : ndarray of shape (n, n) or None
-        The permutation p-value of each pair, in either order; 1 on the diagonal. None if not asked for.
+        The permutation p-value of each pair; 1 on the diagonal. None without a test.
     settings : dict
         The arguments of `compare_all`.
     new : tuple of str
-        Names of the new datasets, which are compared with the others.
+        Names of the new datasets.
     profiles : dict of str to Profiles
-        For each new dataset, its columns and those of the datasets that are not new.
+        For each new dataset, statistics of its columns and of those of the datasets that are not new.
     sizes : ndarray of shape (n,)
-        Number of rows of each dataset, before some were drawn.
+        Number of rows of each dataset, before drawing.
     encoding : Encoding or None
-        What became of the columns.
+        How the columns were encoded.
 
     Examples
     --------
@@ -81,18 +81,18 @@ class AllPairsResult(Reported):
 
     @cached_property
     def nearest_divergences(self) -> Floats:
-        """The divergence of each dataset from the nearest other one that is not new, averaged over both directions."""
+        """The mean divergence (of both directions) of each dataset from the nearest other one that is not new."""
         distance = (self.divergences + self.divergences.T) / 2
         np.fill_diagonal(distance, np.inf)
         return np.asarray(distance[:, [name not in self.new for name in self.names]].min(1))
 
     @cached_property
     def novelty_scores(self) -> dict[str, Floats]:
-        """For each new dataset, how unlike the rest each other one is, and last itself: the largest of three scores.
+        """For each new dataset, how unlike the rest each dataset that is not new is, and last the new one itself.
 
-        These score the divergence from the nearest dataset, the column that is farthest from the others (by its mean,
-        its deviation, or the part that other columns do not predict), and the rank correlation of two columns that is
-        farthest; in mean absolute deviations from the median.
+        Each is the largest of three scores, in mean absolute deviations from the median: of the divergence from the
+        nearest dataset, of the most extreme column (in its mean, its deviation, or the part that other columns do not
+        predict), and of the most extreme rank correlation of two columns.
         """
         is_known = [name not in self.new for name in self.names]
         nearest = dict(zip(self.names, self.nearest_divergences.tolist(), strict=True))
@@ -104,8 +104,8 @@ class AllPairsResult(Reported):
         """The p-value of each new dataset: small if it is unlike all others.
 
         It is the share of datasets, including the new one, that are at least as unlike the rest (`novelty_scores`). If
-        all are exchangeable and equally large, and no model has learned from the others, a p-value of 0.05 or less
-        occurs at most 5 % of the time. A p-value of 0.05 needs 19 datasets or more.
+        all datasets are exchangeable and of equal size, and no model has learned from them, a p-value of 0.05 or less
+        occurs at most 5 % of the time. At least 19 other datasets are needed for a p-value of 0.05.
         """
         return {name: float((scores >= scores[-1]).mean()) for name, scores in self.novelty_scores.items()}
 
@@ -115,7 +115,7 @@ class AllPairsResult(Reported):
         Parameters
         ----------
         name : str
-            One of `new`.
+            Name of a new dataset.
         """
         if name not in self.profiles:
             there = f"there are {quote_list(self.new)}" if self.new else "none was judged"
@@ -126,9 +126,10 @@ class AllPairsResult(Reported):
 
     @cached_property
     def adjusted_p_values(self) -> Floats | None:
-        """The p-values adjusted by Benjamini and Hochberg: of those below q, at most a share q are false discoveries.
+        """The p-values adjusted by Benjamini and Hochberg; None without a test.
 
-        Pairs that share a dataset are not independent; control under such dependence is usual, but not proved.
+        Among pairs with adjusted p-values below q, at most a share q are false discoveries on average. Pairs with a
+        common dataset are dependent; the rate is usually controlled nevertheless, but this is not proved.
         """
         if self.p_values is None:
             return None
@@ -138,9 +139,9 @@ class AllPairsResult(Reported):
         return adjusted + np.eye(len(self.names))
 
     def p_value(self, first: str, second: str) -> float | None:
-        """Return the permutation p-value of one pair; computed on demand if there were no tests.
+        """Return the unadjusted permutation p-value of one pair; run the test if there was none.
 
-        It uses the rows that were drawn, and is not adjusted for the number of pairs.
+        The test uses the rows that were drawn.
 
         Parameters
         ----------
@@ -160,13 +161,13 @@ class AllPairsResult(Reported):
         Parameters
         ----------
         name : str
-            The dataset.
+            Name of the dataset.
 
         Returns
         -------
         list of (str, float)
-            The columns (of categories and the like one of their features), and Cohen's d between the dataset and all
-            rows of the others, above 0 if the dataset has more.
+            The columns (one feature of columns such as categories), and Cohen's d between the dataset and all rows of
+            the others, positive if the dataset has larger values.
         """
         place = self._find(name)
         if not len(self._samples):
@@ -184,14 +185,14 @@ class AllPairsResult(Reported):
 
     @cached_property
     def median_divergences(self) -> Floats:
-        """The median of the divergences of each dataset from all others that are not new; small ones are typical."""
+        """The median divergence of each dataset from all others that are not new; it is small for typical datasets."""
         is_known = np.array([name not in self.new for name in self.names])
         medians = []
-        # Row by row: a copy of all pairs of ten thousand datasets has 0.8 GB.
+        # Row by row, since a copy of all pairs of ten thousand datasets takes 0.8 GB.
         for i in range(len(self.names)):
             others = is_known & (np.arange(len(is_known)) != i)
             medians.append(np.median((self.divergences[i, others] + self.divergences[others, i]) / 2))
-        # An estimate below 0 says that no difference is seen.
+        # A negative estimate means that no difference was found.
         return np.maximum(medians, 0)
 
     def list_datasets(self, most: int) -> list[tuple[str, float]]:
@@ -201,7 +202,7 @@ class AllPairsResult(Reported):
 
     @property
     def p_heading(self) -> str:
-        """What tables call the p-values of `write_p_value`."""
+        """The heading for the p-values of `write_p_value` in tables."""
         return "p" if self.p_values is None else "adjusted p"
 
     @property
@@ -212,10 +213,10 @@ class AllPairsResult(Reported):
 
     @cached_property
     def outstanding(self) -> str:
-        """Name the datasets that are farther from all others than the rest, and the columns they have in common.
+        """Name the datasets that are far from all others, and the columns in which all of them differ; "" if none.
 
-        They are up to three, and less than half of all: those before the largest step between medians; "" if none,
-        or if others are near them, as in a group.
+        They are at most three and less than half of all datasets: those above the largest gap between sorted median
+        divergences. Datasets with near neighbours, as in a group, do not count.
         """
         listed = self.list_datasets(_MOST_OUTSTANDING + 1)
         n_most = min(_MOST_OUTSTANDING, (len(self.names) - 1) // 2)
@@ -226,18 +227,18 @@ class AllPairsResult(Reported):
         named = np.isin(self.names, names)
         rest = ~named & ~np.isin(self.names, self.new)
         nearest = (self.divergences[np.ix_(named, rest)] + self.divergences[np.ix_(rest, named)].T) / 2
-        # One of several groups does not stand out: others are near it.
+        # A dataset of a group does not stand out, since others are near it.
         if rest.any() and nearest.min() < np.median(self.median_divergences[rest]):
             return ""
         effects = [dict(self._list_large(name)) for name in names]
         signs = {column: {np.sign(each.get(column, 0.0)) for each in effects} for column in effects[0]}
-        # The same direction for both columns that are named.
+        # Name only columns in which all these datasets differ in the same direction.
         alike = [(column, found) for column, found in signs.items() if len(found) == 1]
         shared = [column for column, found in alike if found == alike[0][1]][:2]
         said = ""
         if shared:
             far = "far " * (min(abs(each[column]) for each in effects for column in shared) > _FAR)
-            # Columns of files without a heading are numbers.
+            # Columns of files without a header have numbers as names.
             called = "columns " * all(str(column).isdigit() for column in shared)
             called = called if len(shared) > 1 else called.replace("columns", "column")
             where = "above" if effects[0][shared[0]] > 0 else "below"
@@ -247,7 +248,7 @@ class AllPairsResult(Reported):
 
     @cached_property
     def summary(self) -> str:
-        """Which datasets stand out most, and which pairs differ least and most; or that chance explains all."""
+        """A summary: the datasets that stand out, and the pairs that differ least and most, or that none do."""
         i, j = np.triu_indices(len(self.names), 1)
         apart = (self.divergences[i, j] + self.divergences[j, i]).clip(0) / 2
         least, most = (
@@ -276,7 +277,7 @@ class AllPairsResult(Reported):
 
     @property
     def scale(self) -> str:
-        """What the divergences mean, in a few words."""
+        """The meaning of the divergences in a few words."""
         estimator = self.settings.get("estimator")
         alpha = getattr(estimator, "alpha", 0.5 if estimator is None else 0)
         most = f", {(1 - alpha) / (2 * alpha):.3g} with nothing in common" if alpha else ""
@@ -285,7 +286,7 @@ class AllPairsResult(Reported):
 
     @property
     def data_used(self) -> dict[str, str]:
-        """Which columns and rows were used, in words."""
+        """The columns and rows that were used, in words."""
         said = {} if self.encoding is None else {"Columns": self.encoding.summary}
         if self.sizes is not None:
             used, low, high = list(map(len, self._samples)), self.sizes.min(), self.sizes.max()
@@ -306,11 +307,11 @@ class AllPairsResult(Reported):
         return f"{self.p_value(first, second) if adjusted is None else adjusted[i, j]:.2g}"
 
     def write_columns(self, name: str, most: int = 3) -> str:
-        """Write the columns that a dataset stands out by, if chance does not explain them, with their effects."""
+        """Write the columns in which a dataset stands out by more than chance, with their effects."""
         return ", ".join(f"{column} {write_effect(effect)}" for column, effect in self._list_large(name)[:most])
 
     def _list_large(self, name: str) -> list[tuple[str, float]]:
-        """Return the columns that a dataset stands out by, if chance does not explain them."""
+        """Return the columns in which a dataset stands out by more than chance."""
         n = len(self._samples[self._find(name)]) if len(self._samples) else 1
         return [(column, effect) for column, effect in self.stands_out_by(name) if abs(effect) > _CHANCE / n**0.5]
 
@@ -326,7 +327,7 @@ class AllPairsResult(Reported):
         Parameters
         ----------
         name : str
-            One of `new`.
+            Name of a new dataset.
         """
         p_value, n_others = self.new_p_values[name], len(self.names) - len(self.new)
         others = write_count(n_others, "other dataset")
@@ -349,9 +350,9 @@ class AllPairsResult(Reported):
         Parameters
         ----------
         name : str
-            The dataset.
+            Name of the dataset.
         k : int
-            How many at most.
+            The most datasets to return.
         """
         inputs.check_count("k", k)
         place = self._find(name)
@@ -362,21 +363,21 @@ class AllPairsResult(Reported):
         return [(self.names[i], float(distance[i])) for i in order[:k]]
 
     def order(self) -> Numbers:
-        """Return the numbers of the datasets in an order in which similar ones are neighbours.
+        """Return the numbers of the datasets in an order that puts similar datasets next to each other.
 
-        It is the order of leaves in a hierarchical clustering by average linkage on the mean divergence of both
-        directions.
+        It is the order of the leaves of a hierarchical clustering (average linkage on the mean divergence of both
+        directions).
         """
         from scipy.cluster.hierarchy import leaves_list, linkage
 
-        # Row by row: with ten thousand datasets, each matrix of all pairs has 0.8 GB.
+        # Row by row, since with ten thousand datasets each matrix of all pairs takes 0.8 GB.
         n, start = len(self.names), 0
         distance = np.empty(n * (n - 1) // 2)
         for i in range(n):
             row = distance[start : start + n - 1 - i]
             row[:] = (self.divergences[i, i + 1 :] + self.divergences[i + 1 :, i]) / 2
             start += len(row)
-        # An estimate may be negative, a distance may not; shift all by the same amount.
+        # Distances must not be negative: shift all estimates by the same amount.
         distance -= distance.min()
         return np.asarray(leaves_list(linkage(distance, "average")), dtype=np.intp)
 
@@ -394,7 +395,7 @@ class AllPairsResult(Reported):
         Returns
         -------
         Picture
-            It shows itself in a notebook; ``save(path)`` writes it to a file.
+            A chart that notebooks display; ``save(path)`` writes it to a file.
         """
         from fewratio.many.report import draw_all_pairs
 
@@ -406,7 +407,7 @@ class AllPairsResult(Reported):
         return report_all_pairs(self, command)
 
     def _repr_html_(self) -> str | None:
-        # Clustering many is slow, and nobody has asked for it.
+        # Clustering many datasets is too slow for a notebook's default display.
         return super()._repr_html_() if len(self.names) <= _MOST_SHOWN else None
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Watch new rows day by day, and see whether they are still like a reference."""
+"""Monitor new rows day by day, and see whether they are still like a reference."""
 
 from fewratio.lazy import attach
 

@@ -1,6 +1,6 @@
-"""Test martingales on ranks: bets that a row is not like those before it, by any number of scores at once.
+"""Test martingales on ranks: bets that a row differs from earlier rows, on any number of scores at once.
 
-Why the chance of a false alarm is bounded for all time is proved in `docs/how/monitor.md`.
+`docs/how/monitor.md` proves that the chance of a false alarm is bounded for all time.
 """
 
 import numpy as np
@@ -17,22 +17,22 @@ _SHIFT_COSTS, _SPREAD_COSTS, _SPREAD_GAINS = SHIFTS**2 / 2, -np.log(SPREADS), SP
 # Bets on a score of two values: that its log odds have moved by this much.
 _ODDS = np.array([-4.0, -2.0, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0])
 _ODDS_RATIOS = np.expm1(_ODDS)
-# The last bet is on the cells (two, if a score has two values) that held the ranks of about the last thirty rows, after
-# three evenly spread prior rows.
+# The last bet is on the cells (two, if a score has two values) that contained the ranks of about the last thirty rows,
+# with three evenly spread rows as prior.
 _CELLS = np.array([0, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 1])
 _WIDTHS, _EVENLY, _KEPT = np.diff(_CELLS), 3.0, 0.97
 _N_BETS = len(SHIFTS) + len(SPREADS) + 1
-# A bet that starts at row n has about the share 8 / (n (8 + log n)^2): best for a change after exp(8) = 3,000 rows.
+# A bet that starts at row n has a share of about 8 / (n (8 + log n)^2), best for a change after exp(8) = 3,000 rows.
 _CALM = 8.0
 # The logarithm of zero wealth; finite, so that files can hold it.
 NOTHING = -1e300
 _LEAST_RANK = 1e-15
-# The logarithm of what a bet must have won before it names a change.
+# A bet names a change once the logarithm of its wealth exceeds this.
 _CLEAR = np.log(10)
 
 
 def share_of_start(n: NDArray[np.int64]) -> Floats:
-    """Return the logarithm of the share that is bet from row n on, counting from 0; all shares sum to 1."""
+    """Return the logarithm of the share for bets from row n on, counting from 0; all shares sum to 1."""
     return np.log(_unused(n) - _unused(n + 1))
 
 
@@ -41,7 +41,7 @@ def _unused(n: NDArray[np.int64]) -> Floats:
 
 
 def _within(ranks: Floats) -> Floats:
-    """Keep rounding from turning ranks into 0 or 1."""
+    """Clip ranks, so that rounding does not turn them into 0 or 1."""
     return np.minimum(np.maximum(ranks, _LEAST_RANK), 1 - _LEAST_RANK)
 
 
@@ -50,14 +50,14 @@ def _log(values: Floats) -> Floats:
 
 
 class RankBets:
-    """What the bets on the ranks of each score have won.
+    """The wealth of bets on the ranks of each score.
 
     Parameters
     ----------
     counts : ndarray of shape (n_scores, n_bins)
-        How many known rows have a score in each bin.
+        Number of known rows with a score in each bin.
     n_ones : ndarray of shape (n_scores,)
-        How many of them are expected to have the larger of two values; -1 for any other score.
+        For scores of two values, the expected number of known rows with the larger value; -1 for other scores.
     """
 
     # The arrays that change.
@@ -69,7 +69,7 @@ class RankBets:
         self.in_cells = np.zeros((len(counts), len(_WIDTHS)))
         # Logarithms, by score and bet.
         self.wealth = np.full((len(counts), _N_BETS), NOTHING)
-        # The logarithm of the wealth from each score, including what is not bet yet.
+        # The logarithm of the wealth from each score, including the part that is not bet yet.
         self.evidence = np.zeros(len(counts))
 
     def restart(self, scores: NDArray[np.intp], counts: NDArray[np.int64]) -> None:
@@ -78,16 +78,16 @@ class RankBets:
         self.in_cells[scores], self.wealth[scores] = 0, NOTHING
 
     def bet(self, bins: NDArray[np.intp], ties: Floats, given: Floats | None = None) -> tuple[Floats, Floats]:
-        """Bet on rows, one after the other.
+        """Bet on rows in their order.
 
         Parameters
         ----------
         bins : ndarray of shape (n_rows, n_scores)
-            The bin of each row by each score; -1 where it has none.
+            The bin of each row for each score; -1 for none.
         ties : ndarray of shape (n_rows, n_scores)
             Random numbers between 0 and 1, to break ties.
         given : ndarray of shape (n_rows, n_given), optional
-            The ranks by the last scores, whose bins say only whether a row has one.
+            The ranks for the last scores, whose bins only show whether a row has a rank.
 
         Returns
         -------
@@ -115,11 +115,11 @@ class RankBets:
         gains[:, is_two, :-1] = odds
         gains[~has] = 0
         gains = gains.cumsum(0)
-        # Stakes from before a row win with it, so each is counted relative to the gains of all rows before it.
+        # A stake wins only on later rows, so each is divided by the gains of all earlier rows.
         n_bet = self.n_bet + has.cumsum(0)
         put_in = np.where(has, share_of_start(n_bet - has) - np.log(_N_BETS), NOTHING)[..., None].repeat(_N_BETS, 2)
         put_in[1:] -= gains[:-1]
-        # Sums relative to the largest: a part too small for a float counts as zero, which never overstates the sum.
+        # Sums relative to the largest part: parts too small for a float count as 0, which never overstates the sum.
         largest = np.maximum(put_in.max(0), self.wealth)
         wealth = _log(np.exp(self.wealth - largest) + np.exp(put_in - largest).cumsum(0)) + largest + gains
         self.wealth, self.n_bet = wealth[-1], n_bet[-1]
@@ -131,11 +131,11 @@ class RankBets:
     def _bet_on_cells(
         self, ranks: Floats, n_known: NDArray[np.int64], has: NDArray[np.bool_]
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Bet that each rank is where the ranks of the last rows were; return the logarithms of the gains.
+        """Bet that each rank is close to the ranks of the last rows; return the logarithms of the gains.
 
-        Also return which ranks belong to the larger of two values: if k of n known rows have it, those above
-        1 - (k + 1) / (n + 1). A bet may use only ranks, so k is the number expected at the start, plus the ranks that
-        have been above this limit since.
+        Also return which ranks belong to the larger of two values: those above 1 - (k + 1) / (n + 1), if k of n known
+        rows have this value. Bets may use only ranks, so k is the number expected at the start, plus the number of
+        later ranks above the limit.
         """
         gains, upper, scores = np.empty(ranks.shape), np.empty(ranks.shape), np.arange(ranks.shape[1])
         is_two, is_upper = self.n_ones >= 0, np.empty(ranks.shape, dtype=np.bool_)
@@ -153,7 +153,7 @@ class RankBets:
         return gains, upper, is_upper
 
     def describe(self, score: int) -> str:
-        """Say which bet on a score has won: higher, lower, spread more, spread less, or distributed differently."""
+        """Name the winning bet on a score: higher, lower, spread more, spread less, or distributed differently."""
         best = int(self.wealth[score, :-1].argmax())
         if self.wealth[score, best] < _CLEAR:
             return "distributed differently"
@@ -162,6 +162,6 @@ class RankBets:
         return "spread more" if SPREADS[best - len(SHIFTS)] > 1 else "spread less"
 
     def is_higher(self, score: int) -> bool:
-        """Return whether a score of two values has the larger one more often in the last rows than in all."""
+        """Return whether the larger of two values is more frequent in the last rows than in all rows."""
         last, known = self.in_cells[score], self.counts[score].sum()
         return bool(last[1] / last.sum() > self.n_ones[score] / known)

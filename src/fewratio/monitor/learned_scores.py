@@ -11,15 +11,15 @@ from fewratio.estimators import samples as inputs
 from fewratio.monitor.betting import NOTHING, share_of_start
 from fewratio.monitor.scores import Quadratic, learn_scores, measure_distance, round_scores, sum_products
 
-# Rows per window that scores are learned from, and for how many windows each score is then used.
+# Rows per window to learn scores from, and the number of windows for which each score is then used.
 WINDOWS, _LIVES = (32, 128), 3
 _KINDS = "shift", "covariance"
-# With more features, the covariances of the scores would fill the file.
+# With more features, the covariances of the scores would make the file too large.
 _MOST_SQUARED = 100
 
 
 class Slot(NamedTuple):
-    """A place for a score: its window length, its number among those in use, and its kind."""
+    """A slot for a score: its window length, its number among those in use, and its kind."""
 
     window: int
     life: int
@@ -27,18 +27,18 @@ class Slot(NamedTuple):
 
 
 class LearnedScores:
-    """The scores in use, and the rows from which the next ones will be learned.
+    """The scores in use, and the rows to learn the next ones from.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
         Rows of the reference that are not ranked.
     estimator : RatioEstimator or None
-        Adds another kind of score.
+        An estimator whose ratio is another kind of score.
     used : ndarray of int
         The features that the estimator sees.
     n_recent : int
-        How many of the last rows are kept.
+        How many of the last rows to keep.
     """
 
     # The arrays that change.
@@ -55,7 +55,7 @@ class LearnedScores:
         self._distance = measure_distance(self._products)
         # A ring buffer of rows.
         self._recent = np.zeros((max(n_recent, *WINDOWS), d))
-        # For each slot, after how many windows it was learned, and from which rows.
+        # For each slot, the number of windows before it was learned, and the rows it was learned from.
         self._epochs = np.zeros(len(self._slots), dtype=np.int64)
         self._square = np.zeros((len(self._slots), d if d <= _MOST_SQUARED else 0, d))
         self._linear = np.zeros((len(self._slots), d))
@@ -69,7 +69,7 @@ class LearnedScores:
         return (rows - self._mean) / self._unit
 
     def list_recent(self, n_rows: int, n: int | None = None) -> Floats:
-        """Return the last n rows up to row `n_rows`, by default all that are kept."""
+        """Return the last n rows up to row `n_rows`, by default all kept rows."""
         n = min(n_rows, len(self._recent)) if n is None else n
         return self._recent[np.arange(n_rows - n, n_rows) % len(self._recent)]
 
@@ -82,11 +82,11 @@ class LearnedScores:
         return round_scores(self._distance(self._scale(rows)))
 
     def find_farthest(self, rows: Floats) -> Any:
-        """Return the feature in which each row is most deviations away from the reference."""
+        """Return the feature in which each row is farthest from the reference, in deviations."""
         return np.abs(self._scale(rows)).argmax(1)
 
     def score(self, rows: Floats, slots: Any = None) -> Floats:
-        """Score rows by slots, by default all; NaN where nothing is learned yet."""
+        """Score rows with some slots, by default all; NaN for slots without a score."""
         chosen = slice(None) if slots is None else slots
         scaled = self._scale(rows)
         found = scaled @ self._linear[chosen].T
@@ -104,10 +104,10 @@ class LearnedScores:
         return inputs.fit_copy(self.estimator, window[:, self._used], self.rows[:, self._used])
 
     def score_recent(self, slot: int, known: Floats, n_rows: int) -> list[tuple[Floats, Floats]]:
-        """Score the last rows, and known ones to compare with, in two parts: up to where a slot was learned, and later.
+        """Score the last rows, and known rows for comparison, in two parts: until a slot was learned, and later.
 
-        The first part is scored by a score learned from the second: the slot itself would favour the rows that it was
-        learned from.
+        The first part is scored by a score learned from the second, since the slot favours the rows that it was learned
+        from.
         """
         recent, kind = self.list_recent(n_rows), self._slots[slot].kind
         end = len(recent) - (n_rows - int(self._epochs[slot]) * self._slots[slot].window)
@@ -121,12 +121,12 @@ class LearnedScores:
         return [(past[0], past[1]), (self.score(known, [slot])[:, 0], self.score(later, [slot])[:, 0])]
 
     def keep(self, rows: Floats, n_rows: int) -> None:
-        """Keep rows, the last of which is row `n_rows`."""
+        """Keep rows up to row `n_rows`."""
         self._products += sum_products(self._scale(rows))
         self._recent[np.arange(n_rows - len(rows), n_rows) % len(self._recent)] = rows
 
     def learn(self, n_rows: int) -> Iterator[tuple[list[int], Floats]]:
-        """Learn from the last rows; yield new slots, and the rows that set their bins."""
+        """Learn from the last rows; yield new slots, and their scores of the rows that define their bins."""
         due = [n for n in WINDOWS if n_rows % n == 0]
         for n in due:
             window, epoch = self.list_recent(n_rows, n), n_rows // n

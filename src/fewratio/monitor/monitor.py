@@ -1,4 +1,4 @@
-"""A monitor for batches of rows: look after each batch, forever, with one bounded chance of a false alarm."""
+"""Monitor batches of rows, with one bounded chance of a false alarm over all time."""
 
 import hashlib
 import json
@@ -35,54 +35,55 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
 
 _LEAST_ROWS = 10
-# Scores are learned from one part in this many of the reference, but at least so many rows or half of it. The other
-# rows are for ranking.
+# Scores are learned from the reference divided by this number, but from at least this many rows or half of it. The
+# other rows are ranked.
 _LEARNED_PART, _LEAST_LEARNED = 5, 20
-# Shares bet on columns, on the distance from the reference, and on scores learned from the last rows.
+# Shares of the stake on columns, on the distance from the reference, and on scores learned from the last rows.
 _SHARES = {"columns": 0.7, "distance": 0.1, "learned": 0.2}
 # The share of a column's stake that is bet on its values; the rest is bet on how often it is missing.
 _VALUE = 0.8
-# Most cells kept of the reference, to rank by learned scores, and of the last rows, to find where a change began.
+# The most cells to keep of the reference, to rank by learned scores, and of the last rows, to find where a change
+# began.
 _MOST_CELLS = 100_000
-# Most points of the picture, batches and marks to remember, and rows to show.
+# The most points in the picture, batches and marks to remember, and rows to show.
 _MOST_POINTS, _MOST_BATCHES, _MOST_MARKS, _SHOWN = 1000, 100, 10_000, 5
 # Shorter windows after an alarm that are used to find where the change began.
 _LISTENS = 5
-# A column is evidence of a change if chance alone would produce as much in at most one of ten such monitors.
+# A column is reported if chance alone would produce as much evidence in at most one of ten monitors.
 _SPEAKS = math.log(10)
 
 
 class DriftMonitor(Stored):
-    """Watch batches of rows, and raise an alarm once they are no longer like a reference.
+    """Monitor batches of rows, and raise an alarm once they are no longer like a reference.
 
-    If the rows of the reference and all later ones are exchangeable (drawn independently from one distribution, for
-    instance), the chance of any alarm, ever, is at most `level`: you may look after every batch, and batches may be of
-    any size. The monitor bets on the rank of each new row among all rows before it; the evidence is what the bets have
-    won (`docs/how/monitor.md` has the proof). Rows that depend on each other, such as readings of one machine within an
-    hour, are not exchangeable: name the column they share in `groups`, or pass means.
+    If the rows of the reference and all later ones are exchangeable (for instance, drawn independently from one
+    distribution), the chance of any alarm, ever, is at most `level`, whatever the sizes of the batches and however
+    often you look. The monitor bets on the rank of each new row among all earlier rows; the evidence is the wealth of
+    the bets (`docs/how/monitor.md` has the proof). Dependent rows, such as readings of one machine within an hour, are
+    not exchangeable: name the column they share in `groups`, or pass means.
 
     Parameters
     ----------
     reference : array-like of shape (n, n_columns)
-        Rows that are as they should be, ten or more; a table may have columns of any kind.
+        At least ten normal rows; a table may have columns of any kind.
     level : float, default=0.01
         The chance of a false alarm.
     estimator : RatioEstimator, optional
-        Adds bets on another score: its ratio of the last rows to the reference. Pass a model that has learned from
-        related datasets (`load_model`), for instance.
+        An estimator for additional bets on its ratio of the last rows to the reference, such as a model trained on
+        related datasets (`load_model`).
     random_state : int, numpy Generator or None, default=0
         Breaks ties, and draws the rows of the reference that scores are learned from.
     groups : str, optional
-        A column that says which rows belong together. Groups must be exchangeable, and each must arrive in one batch;
-        their means are watched.
+        A column that names rows that belong together. Their means are monitored. Groups must be exchangeable, and each
+        must arrive in one batch.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`
-        (`fewratio.ColumnOptions`). Dates are left out unless `keep` names them: later rows have later dates.
+        (`fewratio.ColumnOptions`). Dates are left out unless `keep` names them, since later rows have later dates.
 
     Attributes
     ----------
     state : MonitorState
-        What `update` returned last.
+        The last return value of `update`.
     marks : list of str
         The marks of the last 10,000 batches that had one.
 
@@ -171,7 +172,7 @@ class DriftMonitor(Stored):
         self.marks: list[str] = []
         self._unusual: list[UnusualRow] = []
         self._changed: list[ColumnEvidence] | None = None
-        # The feature that showed it at the alarm, and in which direction.
+        # The feature that caused the alarm, and its direction.
         self._cause: list[Any] | None = None
 
     def check_same(self, reference: Any, level: float, groups: str | None, columns: Mapping[str, Any]) -> None:
@@ -188,7 +189,7 @@ class DriftMonitor(Stored):
             raise ParameterError(f"{found}; ranks need the same rows. Pass that one, or start again (`--rebase`).")
 
     def _prepare(self, learned: Floats) -> None:
-        """Set what follows from the columns and from the part of the reference that scores are learned from."""
+        """Set attributes that depend on the columns and on the part of the reference that scores are learned from."""
         self._features = list_features(self.encoding)
         self._missing = [each.missing for each in self._features]
         self._is_value = np.array([each.kind == "value" for each in self._features])
@@ -208,7 +209,7 @@ class DriftMonitor(Stored):
             is_value = each.kind == "value"
             part = (_VALUE if is_value else 1 - _VALUE) if each.column in has_value else 1.0
             weights[place] *= part / counts[each.column, is_value]
-        # A column's last feature but one is that of its new or rare categories.
+        # The last but one feature of a column marks new or rare categories.
         self._new_places = [self.encoding.places[column].stop - 2 for column in self._new.columns]
         self._new_weights = np.log([weights[place] for place in self._new_places])
         self._weights = np.log([*weights, _SHARES["distance"]])
@@ -221,7 +222,7 @@ class DriftMonitor(Stored):
         return match_columns(self.encoding, raw if self._groups is None else raw.drop([self._groups])), units
 
     def _score(self, rows: Floats) -> Floats:
-        """Score rows by columns, by distance, and by what is learned; NaN where a value is missing."""
+        """Score rows by columns, by distance, and by learned scores; NaN for missing values."""
         return np.concatenate([self._score_fixed(rows), self._learner.score(rows)], axis=1)
 
     def _score_fixed(self, rows: Floats) -> Floats:
@@ -229,19 +230,19 @@ class DriftMonitor(Stored):
         return np.concatenate([columns, self._learner.measure_distance(rows)[:, None]], axis=1)
 
     def update(self, batch: Any, name: str | None = None, mark: str | None = None) -> MonitorState:
-        """Bet on the rows of a batch, in their order, and return the new state.
+        """Update the evidence with the rows of a batch, in their order, and return the new state.
 
-        A column that the reference does not have is left out; one that has disappeared counts as missing in all rows,
-        and a cell of another kind in its row. You are warned of these.
+        Columns that the reference does not have are left out. Absent columns, and cells of another kind, count as
+        missing. You are warned of all of these.
 
         Parameters
         ----------
         batch : array-like of shape (n, n_columns)
-            One row or more. How rows are divided into batches does not change the evidence.
+            One or more rows. How rows are split into batches does not change the evidence.
         name : str, optional
             Name of the batch in answers; by default its number.
         mark : str, optional
-            An identifier to add to `marks`, which shows that the batch was counted.
+            An identifier to add to `marks`, to remember that the batch was counted.
         """
         raw, units = self._open(batch, name or "batch")
         rows = average(read_features(self.encoding, raw), units)
@@ -253,7 +254,7 @@ class DriftMonitor(Stored):
             start = self._n_rows - first
             stop = start + WINDOWS[0] - self._n_rows % WINDOWS[0]
             ranks.append(self._bet(rows[start:stop], categories[start:stop]))
-        # Where the evidence is largest: calm rows after an alarm say nothing about it.
+        # Keep the largest evidence: normal rows after an alarm do not withdraw it.
         evidence = float((self._bets.evidence + self._all_weights).max())
         is_news = (self._alarm_row or 0) >= first or evidence >= self._largest
         if is_news and self._shows_cause:
@@ -262,8 +263,8 @@ class DriftMonitor(Stored):
         return self.state
 
     def _bet(self, rows: Floats, categories: NDArray[np.intp]) -> Floats:
-        """Bet on rows during which no score changes, then learn from them; return their ranks by distance."""
-        # Where a row has a category, its bin is the first.
+        """Bet on rows while the scores stay the same, then learn from them; return their ranks by distance."""
+        # Rows with a category are in the first bin.
         bins = np.concatenate([find_bins(self._edges, self._score(rows)), np.minimum(categories, 0)], axis=1)
         if self._ties is None:
             self._ties = np.random.Generator(np.random.PCG64(self._seed).advance(self._n_rows * bins.shape[1]))
@@ -299,11 +300,11 @@ class DriftMonitor(Stored):
 
     @property
     def _shows_cause(self) -> bool:
-        """Whether there was an alarm, and its cause still shows: later rows may differ for another reason."""
+        """Whether there was an alarm whose cause is still visible; later rows may differ for another reason."""
         return self._alarm_row is not None and (self._cause is None or self._cause in self._find_causes())
 
     def _weigh(self) -> None:
-        """Set the logarithms of the weights of all scores, as new ones are learned."""
+        """Set the logarithms of the weights of all scores, which change when scores are learned."""
         learned = math.log(_SHARES["learned"]) + self._learner.weigh()
         self._all_weights = np.concatenate([self._weights, learned, self._new_weights])
 
@@ -320,7 +321,7 @@ class DriftMonitor(Stored):
 
     @property
     def state(self) -> MonitorState:
-        """What is known now."""
+        """The current state."""
         evidence = self._bets.evidence + self._all_weights
         return MonitorState(
             self._alarm_row is not None, self._alarm_row, as_number(float(evidence.max())), math.exp(-self._largest),
@@ -340,12 +341,12 @@ class DriftMonitor(Stored):
             if column not in found:
                 found[column] = ColumnEvidence(column, change, as_number(float(self._bets.evidence[place])))
             elif place >= len(self._edges):
-                # A new category makes others less frequent.
+                # A new category makes the others less frequent.
                 found[column] = found[column]._replace(change=change)
         return list(found.values())
 
     def _find_causes(self) -> list[list[Any]]:
-        """Return the features with evidence of a change, and its direction, the clearest first."""
+        """Return the features with evidence of a change, and the direction of the change, the clearest first."""
         places = self._list_speaking()
         return [[self._find_feature(place), self._find_direction(place)] for place in places]
 
@@ -374,7 +375,7 @@ class DriftMonitor(Stored):
         return feature.column, said or f"{feature.text} {direction} often"
 
     def _find_feature(self, score: int) -> int:
-        """Return the feature of a score: that of new or rare categories also for the score of new ones."""
+        """Return the feature of a score; scores of new categories belong to the feature of new or rare categories."""
         return score if score < len(self._edges) else self._new_places[score - len(self._edges)]
 
     def _find_start(self, score: int, alarm_row: int) -> Since:
@@ -394,10 +395,10 @@ class DriftMonitor(Stored):
             draw = np.random.default_rng(self._seed).random
             ranks = [rank_among(values, known[~np.isnan(known)], draw(len(values))) for known, values in pairs]
             likelihood = compare_normals(np.concatenate(ranks)[has])
-        # The change began at the alarm or before; if it persists, the rows after the alarm show it too.
+        # The change began no later than the alarm; if it persists, later rows show it too.
         n_starts = max(int(numbers.searchsorted(alarm_row, "right")), 1)
         row, low, high = numbers[list(find_start(likelihood[:n_starts]))].tolist()
-        # A change that began before the first row kept may have begun at any time before it.
+        # If the change began before the first kept row, the range starts at row 0.
         return Since(row, low if low > numbers[0] else 0, high)
 
     def plot(self) -> "Picture":
@@ -405,19 +406,19 @@ class DriftMonitor(Stored):
         return self.state.plot()
 
     def to_html(self, path: Any = None) -> str | None:
-        """Write a report of all batches as one HTML file, or return it if no path is given."""
+        """Write a report of all batches to an HTML file, or return it if no path is given."""
         return self.state.to_html(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], estimator: Any = None) -> Self:
-        """Read what `save` wrote, to continue with the next batch. Nothing in the file is executed.
+        """Load a monitor from a file written by `save`. Nothing in the file is executed.
 
         Parameters
         ----------
         path : path
             The file.
         estimator : RatioEstimator, optional
-            The same estimator as at the start, if there was one: the file does not contain it.
+            The estimator that the monitor was created with, if any; the file does not contain it.
         """
         return cls._of_file(path, *read_tensors(path, cls._kind, finite=True), estimator=estimator)
 
@@ -470,7 +471,7 @@ class DriftMonitor(Stored):
         monitor._edges = arrays["edges"]
         for name, part in known.items():
             setattr(part, name, arrays[name])
-        # What was learned has weights only now.
+        # The learned scores need weights.
         monitor._weigh()
         monitor._n_rows, monitor._largest = header["n_rows"], header["largest"]
         monitor._alarm_row, monitor._step = header["alarm_row"], header["step"]

@@ -1,4 +1,4 @@
-"""Categories that are new in a stream: how rare the category of a row is, among all rows so far."""
+"""New categories in a stream: rank rows by how rare their category is among all rows so far."""
 
 import zlib
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from fewratio.core.shapes import Floats
 from fewratio.data.raw_table import RawTable
 
-# Categories are counted in so many places: those that share a place count as one.
+# Categories are hashed to this many bins; categories in the same bin count as one.
 _PLACES = 1024
-# Most new categories of a column whose names are kept.
+# The most new categories per column whose names are kept.
 _MOST_NAMES = 20
 
 
@@ -21,7 +21,7 @@ class NewCategories:
     Parameters
     ----------
     columns : sequence of str
-        The columns that hold categories.
+        The categorical columns.
     """
 
     # The arrays that change.
@@ -29,7 +29,7 @@ class NewCategories:
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
-        # How many rows have a category of each place: all so far, and those of the reference.
+        # The number of rows per bin, of all rows so far and of the reference.
         self.n_seen, self.n_known = np.zeros((2, len(columns), _PLACES), dtype=np.int64)
         # For each column, by the name of a new category: the first row that had it, and how many did.
         self.names: list[dict[str, list[int]]] = [{} for _ in columns]
@@ -44,7 +44,7 @@ class NewCategories:
         self.n_seen, self.names = self.n_known.copy(), [{} for _ in self.columns]
 
     def read(self, batch: RawTable, n_rows: int) -> NDArray[np.intp]:
-        """Return the places of the categories of a batch after `n_rows`, -1 if missing; keep the names of new ones."""
+        """Return the bins of the categories of a batch after `n_rows`, -1 if missing; keep the names of new ones."""
         found = np.full((batch.n_rows, len(self)), -1, dtype=np.intp)
         for column, (label, names) in enumerate(zip(self.columns, self.names, strict=True)):
             if label not in batch.places:
@@ -60,15 +60,15 @@ class NewCategories:
         return found
 
     def rank(self, places: NDArray[np.intp], ties: Floats) -> Floats:
-        """Rank rows, one after the other, among all up to each: the larger, the fewer of these have its category.
+        """Rank each row among all rows up to it; the rarer its category, the higher the rank.
 
         Parameters
         ----------
         places, ties : ndarray of shape (n_rows, n_columns)
-            Places from `read`, and random numbers between 0 and 1.
+            Bins from `read`, and random numbers between 0 and 1.
         """
         ranks, columns = np.full(places.shape, np.nan), np.arange(len(self))
-        # Only the places in use: mostly there are few categories.
+        # Use only occupied bins, since there are usually few categories.
         used = np.union1d(np.flatnonzero(self.n_seen.any(0)), places[places >= 0])
         n_seen = self.n_seen[:, used]
         for row, (has, own) in enumerate(zip(places >= 0, used.searchsorted(places), strict=True)):

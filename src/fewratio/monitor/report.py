@@ -15,7 +15,7 @@ _LOWEST = 0.01
 
 
 def report_state(state: Any, command: str | None) -> page.Report:
-    """Say whether there is an alarm, since when, and which columns caused it.
+    """Report whether there is an alarm, since when, and which columns caused it.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _evidence(found: Any) -> page.Number:
 
 
 def draw_evidence(state: Any) -> Picture:
-    """Draw the evidence over time, and where it means an alarm."""
+    """Draw the evidence over time, and the threshold of an alarm."""
     said = "no alarm" if state.alarm_row is None else f"alarm at row {state.alarm_row}"
     return combine([(_draw(state), "", 600)], f"Evidence of {write_count(state.n_rows, 'row')}: {said}")
 

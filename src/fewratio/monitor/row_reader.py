@@ -1,4 +1,4 @@
-"""Encode batches of a stream: what does not match the reference is missing, new or left out, with a warning."""
+"""Encode batches of a stream; values that do not match the reference are missing, new or left out, with a warning."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,21 +13,21 @@ from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, check_features
 from fewratio.errors import InputError, warn
 
-# Rows and share that a category needs, in the part of the reference that is learned from, to have its own feature.
+# A category has a separate feature if it has at least this many rows, and this share, in the rows learned from.
 _LEAST_ROWS, _LEAST_SHARE = 2, 0.01
 
 
 class Feature(NamedTuple):
-    """What a feature says about a column.
+    """A feature, and the column it describes.
 
     Attributes
     ----------
     column : str
     kind : {"value", "category", "new", "missing"}
     text : str
-        What may become more or less frequent, if the feature is not a value.
+        The value that may become more or less frequent, unless the feature is a number.
     missing : int
-        The feature that says where the column is missing.
+        The number of the feature that marks missing values of the column.
     """
 
     column: str
@@ -42,11 +42,11 @@ def complete(encoding: Encoding, raw: RawTable, learned_from: NDArray[np.intp], 
     Parameters
     ----------
     encoding : Encoding
-        The decisions about the columns.
+        The encoding of the columns.
     raw : RawTable
         The reference.
     learned_from : ndarray of int
-        The rows that define the categories. (If all did, no row of the reference could have an unknown one.)
+        The rows that define the categories (with all rows, no row of the reference could have an unknown category).
     has_sources : bool
         Whether a model defines the categories.
     """
@@ -86,7 +86,7 @@ def list_features(encoding: Encoding) -> list[Feature]:
         elif column.kind == BOOLEAN:
             found = [("category", "true")]
         else:
-            # For free text and vectors: which of their numbers.
+            # For free text and vectors, the number of the direction.
             found = [(what, text if column.directions else "") for what, text in column.features[:-1]]
         features += [Feature(column.name, *each, missing) for each in (*found, ("missing", "missing"))]
     return features
@@ -110,11 +110,11 @@ def match_columns(encoding: Encoding, raw: RawTable) -> RawTable:
 
 
 def read_features(encoding: Encoding, raw: RawTable) -> Floats:
-    """Encode a batch. Values of the wrong kind count as missing, and so does a column that is absent."""
+    """Encode a batch. Values of the wrong kind, and absent columns, count as missing."""
     result = np.zeros((raw.n_rows, encoding.n_features))
     columns = encoding.used
     if raw.array is not None and not np.isinf(raw.array).any():
-        # All numbers at once, which is what single rows need.
+        # Read all columns of numbers at once, which is fast for single rows.
         numeric = [column for column in columns if column.kind == NUMBER and column.name in raw.places]
         columns = tuple(column for column in columns if column.kind != NUMBER or column.name not in raw.places)
         medians: list[Any] = [column.median for column in numeric]
@@ -132,7 +132,7 @@ def read_features(encoding: Encoding, raw: RawTable) -> Floats:
         try:
             column.encode(raw.values(column.name), place)
         except InputError as error:
-            # A batch says the same as its rows one by one: other cells of the column are kept.
+            # Keep the other cells of the column, so that a batch gives the same as its rows one by one.
             kept = raw.values(column.name).keep_readable(column.kind)
             what = "The column counts as missing in all rows" if kept.kind == MISSING else "Such cells count as missing"
             _warn(f"{error} {what}.")

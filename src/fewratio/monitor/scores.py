@@ -1,4 +1,4 @@
-"""Scores of rows, in bins: both are fixed before the rows to rank are seen."""
+"""Binned scores of rows; scores and bins are fixed before the rows to rank are read."""
 
 from typing import NamedTuple
 
@@ -8,17 +8,17 @@ from scipy.linalg import cholesky, solve_triangular
 
 from fewratio.core.shapes import Floats
 
-# The most values of a sample to use as edges, points to interpolate between few, and edges beyond it, in its widths.
+# The most values of a sample to use as edges, points to interpolate between few values, and edges beyond the sample.
 _MOST_VALUES, _POINTS = 80, 40
 _BEYOND = np.array([0.05, 0.1, 0.2, 0.4, 1.0, 3.0, 10.0, 100.0])
-# Scores are of the order of 1. Sums of products have an error far below the last of these decimals.
+# Scores are of the order of 1, and rounding errors of sums of products are far below the last of these decimals.
 _DECIMALS = 6
 N_EDGES = _MOST_VALUES + _POINTS + 2 * len(_BEYOND)
 N_BINS = 2 * N_EDGES + 1
 
 
 def make_edges(values: Floats) -> Floats:
-    """Make the edges of bins from a sample; every edge is a separate bin, so that repeated values are not mixed."""
+    """Make bin edges from a sample; each edge is also a bin, so that repeated values are kept apart from others."""
     known = np.unique(values[np.isfinite(values)])
     if not len(known):
         known = np.zeros(1)
@@ -31,8 +31,9 @@ def make_edges(values: Floats) -> Floats:
 
 
 def find_bins(edges: Floats, values: Floats) -> NDArray[np.intp]:
-    """Find the bins of values, of shape (n_rows, n_scores), by the edges of each score; -1 for NaN."""
-    # Complex numbers sort by their real part (the score's number), then by the imaginary: one search for all scores.
+    """Return the bins of values, of shape (n_rows, n_scores), given the edges of each score; -1 for NaN."""
+    # Complex numbers sort by the real part (the number of the score), then by the imaginary part, so one search
+    # suffices for all scores.
     scores = np.arange(len(edges))
     limits, places = np.empty(edges.shape, np.complex128), np.empty(values.shape, np.complex128)
     limits.real, limits.imag = scores[:, None], edges
@@ -42,7 +43,7 @@ def find_bins(edges: Floats, values: Floats) -> NDArray[np.intp]:
 
 
 def round_scores(scores: Floats) -> Floats:
-    """Round scores, so that a row's score does not depend on the other rows, and equal rows are ties."""
+    """Round scores, so that the score of a row does not depend on other rows, and equal rows are tied."""
     with np.errstate(over="ignore"):
         return np.round(scores, _DECIMALS).astype(np.float32).astype(np.float64)
 
@@ -66,7 +67,7 @@ def sum_products(rows: Floats) -> Floats:
 def whiten(products: Floats) -> tuple[Floats, Floats]:
     """Return the mean of rows, and the matrix (to multiply from the right) that makes centred columns uncorrelated.
 
-    The covariance is shrunk towards the identity, as if that had been seen in as many rows as there are columns.
+    The covariance is shrunk towards the identity, which counts as many rows as there are columns.
     """
     n, d, mean = products[0, 0], len(products) - 1, products[0, 1:] / products[0, 0]
     covariance = (products[1:, 1:] - n * np.outer(mean, mean) + d * np.eye(d)) / (n + d)
@@ -74,7 +75,7 @@ def whiten(products: Floats) -> tuple[Floats, Floats]:
 
 
 class Quadratic(NamedTuple):
-    """A score x'Qx + b'x."""
+    """The score x'Qx + b'x."""
 
     square: Floats
     linear: Floats
@@ -94,8 +95,8 @@ def measure_distance(known: Floats) -> Quadratic:
 def learn_scores(known: Floats, window: Floats) -> tuple[Quadratic, Quadratic]:
     """Learn two scores that are high for rows like a window, and low for rows with the known sums of products.
 
-    The first is the log ratio of two normal densities with a common covariance, the second with two covariances; the
-    window's is shrunk towards the other, as if that had been seen in twice as many rows as there are columns.
+    The first is the log ratio of two normal densities with a common covariance, the second with different covariances.
+    The covariance of the window is shrunk towards the known one, which counts twice as many rows as there are columns.
     """
     mean, white = whiten(known)
     rows = (window - mean) @ white

@@ -1,4 +1,4 @@
-"""Where in a stream a change began, by one score of its rows."""
+"""Find where in a stream a change began, from one score of the rows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,17 +6,17 @@ from scipy.special import betaln, gammaln, ndtri
 
 from fewratio.core.shapes import Floats
 
-# The chance that the range of starts contains the right one, if a change is sudden.
+# The chance that the range contains the start of a sudden change.
 COVERED = 0.9
 
 
 def find_start(likelihood: Floats) -> tuple[int, int, int]:
-    """Find the likeliest first row of a change, and the first and last of the likeliest rows that make up 90 %.
+    """Return the likeliest first row of a change, and the first and last row of a 90 % range.
 
     Parameters
     ----------
     likelihood : ndarray of shape (n,)
-        The log likelihoods of all rows, which are equally likely a priori.
+        The log likelihood of each row as the start; all rows are equally likely a priori.
     """
     chance = np.exp(likelihood - likelihood.max())
     likeliest = np.argsort(-chance, kind="stable")
@@ -33,7 +33,7 @@ def _sum_from(values: NDArray[np.generic]) -> Floats:
 def compare_shares(values: Floats, known: Floats) -> Floats:
     """Return the log likelihood ratio of a changed share of ones, from each row on, against no change.
 
-    The known share is a prior worth one row.
+    The known share is a prior with the weight of one row.
     """
     share = (known.sum() + 0.5) / (len(known) + 1)
     ones, n = _sum_from(values), np.arange(len(values), 0, -1)
@@ -51,10 +51,10 @@ def rank_among(values: Floats, known: Floats, ties: Floats) -> Floats:
 def compare_normals(ranks: Floats) -> Floats:
     """Return the log likelihood ratio of a changed mean and deviation of normal scores, from each row on.
 
-    The known mean of 0 and deviation of 1 are a prior worth one row.
+    The known mean of 0 and deviation of 1 are a prior with the weight of one row.
     """
     scores = ndtri(ranks)
     n, total, square = np.arange(len(ranks), 0, -1), _sum_from(scores), _sum_from(scores**2)
-    # With a normal-gamma prior worth one row, the evidence is a Student distribution.
+    # With a normal-gamma prior with the weight of one row, the evidence is a Student distribution.
     changed = gammaln(1 + n / 2) - (1 + n / 2) * np.log(1 + (square - total**2 / (n + 1)) / 2) - np.log(n + 1) / 2
     return changed + square / 2

@@ -1,4 +1,4 @@
-"""What a monitor says after a batch."""
+"""The state of a monitor after a batch."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # The largest logarithm of a number that a float can hold.
 _LARGEST = 700.0
-# A smaller p-value is only said to be smaller.
+# Smaller p-values are written as "below" this.
 _LEAST = 0.0001
 
 
@@ -34,9 +34,9 @@ class ColumnEvidence(NamedTuple):
     ----------
     column : str
     change : str
-        How it changed, such as "higher" or "missing more often".
+        How the column changed, such as "higher" or "missing more often".
     evidence : float
-        What the bets on it alone have won; the alarm counts only its share of all columns.
+        The wealth of the bets on this column alone, of which the alarm counts only its share among all columns.
     """
 
     column: str
@@ -45,7 +45,7 @@ class ColumnEvidence(NamedTuple):
 
 
 class UnusualRow(NamedTuple):
-    """A row far from the others: its number in the batch, its rank by distance (1: the farthest), and a column."""
+    """An unusual row: its number in the batch, its rank by distance (1 is the farthest), and a column."""
 
     row: int
     rank: float
@@ -63,7 +63,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonitorState(Reported):
-    """What `DriftMonitor.update` says after a batch.
+    """The state of a `DriftMonitor` after a batch.
 
     Attributes
     ----------
@@ -71,20 +71,19 @@ class MonitorState(Reported):
         Whether the evidence has ever reached 1 / level. If the rows are exchangeable with those of the reference, this
         happens with a chance of at most `level`, however many rows arrive and however often you look.
     alarm_row : int or None
-        The row, counting from 0 over all batches, at which it first did.
+        The row of the first alarm, counting from 0 over all batches.
     evidence : float
-        What bets against the reference have won by now, from a stake of 1: an e-value.
+        The current wealth of bets against the reference, with a stake of 1: an e-value.
     p_value : float
         1 / the largest evidence so far, at most 1. It is valid at any time.
     since : Since or None
         Where the change began, once there is an alarm: a range that contains it in about 90 % of sudden changes.
     columns : list of ColumnEvidence
-        The columns with evidence of a change, the clearest first; after an alarm, those that showed it. It is empty as
-        long as there are none.
+        The columns with evidence of a change, the clearest first; after an alarm, those that caused it.
     rows : list of UnusualRow
         The rows of the last batch that are farthest from the reference.
     n_rows : int
-        How many rows were seen.
+        Number of rows so far.
     batches : list of Batch
         The last batches.
     history : ndarray of shape (n, 2)

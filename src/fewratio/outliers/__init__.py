@@ -1,4 +1,4 @@
-"""Rows that are unlike rows known to be normal."""
+"""Find outliers, given rows known to be normal."""
 
 from fewratio.lazy import attach
 

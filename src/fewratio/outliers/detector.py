@@ -1,4 +1,4 @@
-"""Outliers of a batch, given rows that are known to be normal."""
+"""Find the outliers of a batch, given rows known to be normal."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
@@ -40,12 +40,12 @@ _MEANINGS = {
     _DISCOVERIES: "at most {} of the outliers are expected to be normal",
     _PER_ROW: "about {} of normal rows score lower, by an estimate without a guarantee",
 }
-# Parts of the normals to leave out one by one, if each needs another fit.
+# The normals are left out in this many folds if each needs another fit.
 _N_FOLDS = 10
 
 
 class _Batch(NamedTuple):
-    """A batch: its rows as the score needs them, and the categories of normals and batch by column."""
+    """A batch: its table, its rows as the score needs them, and the categories of normals and batch by column."""
 
     table: Table
     rows: Floats
@@ -66,22 +66,22 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     * t is the distance to the nearest twentieth of all rows.
 
     The weights depend on the numbers of normals and rows (`fewratio.outliers.outlier_score`). With more of them, w
-    grows, to 2 if the batch is like the normals and to 5.5 if it is not; v falls from 0.4 at 5 normals to 0. An
+    grows, to at most 2 if the batch is like the normals and 4.75 if it is not; v falls from 0.4 at 5 normals to 0. An
     ``estimator`` replaces this score by its ratio. In both cases, the score depends on the whole batch: the same row
-    has another score in another batch. Pass all rows in one call. The default score uses no random numbers, and does
-    not depend on the order of the rows.
+    gets another score in another batch, so pass all rows in one call. The default score is deterministic and does not
+    depend on the order of the rows.
 
     A row is flagged if its score is below a threshold. One of three rules sets it (`threshold_rule`):
 
     * "contamination", if you pass one: this share of the batch is flagged.
     * "false discovery rate", with enough normals: conformal p-values (`p_values`) and the rule of Benjamini and
       Hochberg limit the expected share of normal rows among the flagged ones. With n normals, no p-value is below
-      1 / (n + 1), so with few normals, a few outliers among many rows can never be flagged. Enough means 99 normals
-      or more (at a rate of 0.1), and so many that a single outlier can be flagged, or one per cent of the batch: ten
-      normals for each row of the batch, or 999. ``false_discovery_rate=None`` uses the next rule instead.
-    * "false positive rate" otherwise: a row is flagged if a normal that is left out would hardly have such a score (the
-      98 % prediction bound of Student's t; for an ``estimator``, that of log(1 + ratio)). The rate is an estimate, not
-      a guarantee. In batches without outliers, the rule flagged 3 to 5 % of the rows with 5 normals or more, on average
+      1 / (n + 1), so with few normals, a few outliers among many rows can never be flagged. At a rate of 0.1, enough
+      means at least 99 normals, and either 999 or ten per row of the batch, so that a single outlier or one per cent of
+      the batch can be flagged. ``false_discovery_rate=None`` uses the next rule instead.
+    * "false positive rate" otherwise: a row is flagged if a left-out normal would hardly score as low (the 98 %
+      prediction bound of Student's t; for an ``estimator``, that of log(1 + ratio)). The rate is an estimate, not a
+      guarantee. In batches without outliers, the rule flagged 3 to 5 % of the rows with 5 normals or more, on average
       over 21 tables. If outliers are rare, half of the flags may be false.
 
     The last two rules compare with the scores of the normals, so a batch that contains only outliers is flagged as a
@@ -91,13 +91,14 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     ----------
     estimator : RatioEstimator, optional
         Its ratio replaces the default score. A pretrained one, such as an `InlierRatioEstimator` or a
-        `MetaRatioEstimator` trained with episodes of inliers, keeps what it has learned; scikit-learn's ``clone`` of
-        the detector forgets it. p-values then need twice as many normals, because half of them only calibrate. The
-        universal network finds no outliers (far from all rows, its ratio is near 1), and a warning says so.
+        `MetaRatioEstimator` trained with episodes of inliers, stays trained, but scikit-learn's ``clone`` of the
+        detector forgets the training. p-values then need twice as many normals, because half of them are used for
+        calibration. The universal network finds no outliers (far from all rows, its ratio is near 1) and causes a
+        warning.
     contamination : float, optional
         Share of a batch to flag, above 0 and at most 0.5.
     false_discovery_rate : float or None, default=0.1
-        The rate to hold if there is no ``contamination``; None for the rule of the false positive rate.
+        The rate to control if there is no ``contamination``; None for the rule of the false positive rate.
     random_state : int, numpy Generator or None, default=0
         For an ``estimator`` only: seeds one that has no seed, and draws which normals calibrate it.
 
@@ -106,17 +107,17 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     estimator_ : RatioEstimator or None
         The seeded copy of ``estimator``; a copy of it is fitted to each batch, so that threads may share a detector.
     calibration_ : ndarray of int
-        Numbers of the normals, half of them, that p-values of an ``estimator`` are calibrated with.
+        Numbers of the normals, half of all, that calibrate the p-values of an ``estimator``.
 
     Notes
     -----
-    ``fit_predict(X)``, which scikit-learn adds, uses a table as its own reference. It sorts rows by density and makes
-    no promise. Pass a ``contamination``, or better, pass known normals to `fit`.
+    ``fit_predict(X)``, inherited from scikit-learn, uses X as its own reference: it ranks rows by density, and false
+    alarms are not controlled. Pass a ``contamination``, or better, pass known normals to `fit`.
 
-    scikit-learn's ``check_estimator`` passes but for ``check_methods_subset_invariance`` (a score depends on the whole
-    batch), ``check_outliers_train`` (the threshold belongs to the batch, so there is no ``offset_``) and, without a
-    ``contamination``, ``check_outliers_fit_predict`` (a table that is its own reference has no outliers where false
-    discoveries are limited).
+    scikit-learn's ``check_estimator`` passes except for ``check_methods_subset_invariance`` (a score depends on the
+    whole batch), ``check_outliers_train`` (the threshold depends on the batch, so there is no ``offset_``) and, without
+    a ``contamination``, ``check_outliers_fit_predict`` (a table compared with itself has no outliers if the false
+    discovery rate is controlled).
 
     Examples
     --------
@@ -133,7 +134,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     _fitted_attribute, _not_fitted = "_normals", "knows no normal rows yet. Call fit(X_inlier) first."
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **common("random_state"),
-        # What `copy_seeded` says of a wrong one is clearer.
+        # `copy_seeded` has a clearer message for a wrong estimator.
         "estimator": "no_validation",
         "contamination": [None, Interval(Real, 0, 0.5, closed="right")],
         "false_discovery_rate": [None, Interval(Real, 0, 1, closed="neither")],
@@ -148,20 +149,20 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
     def fit(
         self, X_inlier: Any, y: None = None, *, normal_if: str | None = None, **columns: Unpack[ColumnOptions]
     ) -> Self:
-        """Take rows that are known to be normal.
+        """Fit the detector to rows known to be normal.
 
         Parameters
         ----------
         X_inlier : array-like of shape (n_inliers, n_features)
-            Normal rows, one or more; a table may have columns of any kind.
+            One or more normal rows; a table may have columns of any kind.
         y : None
-            Ignored; scikit-learn's pipelines pass it.
+            Ignored, for compatibility with scikit-learn's pipelines.
         normal_if : str, optional
-            A condition such as ``"status == ok"``: the rows of the table where it holds are the normal ones. Its
-            column is not used otherwise.
+            A condition such as ``"status == ok"`` that selects the normal rows of the table. Its column is not used
+            otherwise.
         **columns
             What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
-            (`fewratio.ColumnOptions`). Dates are left out unless `keep` names them: later rows have later ones.
+            (`fewratio.ColumnOptions`). Dates are left out unless `keep` names them, since later rows have later dates.
 
         Returns
         -------
@@ -177,7 +178,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         samples = inputs.read_samples(estimator or self, {"X_inlier": X_inlier}, columns, uses_dates=False)
         encoding, (table,) = samples.encoding, samples.tables
         if encoding is not None and condition is not None:
-            # Rows that are judged later may have it.
+            # Batches may contain this column.
             encoding = replace(encoding, columns=(*encoding.columns, Column(condition, left_out="condition")))
         self.estimator_, self._normals, self.row_names_ = estimator, table.to_numpy(), table.row_names
         self._reference = table.name
@@ -196,7 +197,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return self
 
     def _rule(self, n_rows: int) -> str:
-        """Return the rule for a batch of this many rows."""
+        """Return the threshold rule for a batch of this many rows."""
         rule, rate = self._small_batch_rule, float(self.false_discovery_rate or 0)
         return _PER_ROW if rule == _DISCOVERIES and not can_discover(self._n_scores, n_rows, rate) else rule
 
@@ -206,16 +207,16 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return self._score(batch).rows if self.estimator_ is None else self._ratio(self._normals, batch.rows)
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the score of each row of the batch X less the batch's threshold: negative where `predict` gives -1.
+        """Return the scores of the batch X less its threshold; they are negative where `predict` returns -1.
 
-        Where the false discovery rate is held with an ``estimator``, the score is not that of `score_samples` but that
-        behind `p_values`.
+        If the false discovery rate is controlled with an ``estimator``, these are the scores that `p_values` uses, not
+        those of `score_samples`.
         """
         scored, threshold = self._score_batch(self._read_batch(X))
         return scored.rows - threshold
 
     def threshold(self, X: Any) -> float:
-        """Give the threshold of the batch X: rows with a lower score are flagged, by the score of `decision_function`.
+        """Return the threshold of the batch X: rows with a lower score are flagged (see `decision_function`).
 
         Examples
         --------
@@ -227,7 +228,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return self._score_batch(self._read_batch(X))[1]
 
     def threshold_rule(self, X: Any) -> str:
-        """Name the rule that sets the threshold of the batch X, which depends on how many rows it has.
+        """Name the rule that sets the threshold of the batch X; it depends on the number of rows.
 
         Examples
         --------
@@ -239,7 +240,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return self._rule(self._open(X, "X").n_rows)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Flag the outliers of the batch X: -1 for those, 1 for the others."""
+        """Return -1 for outliers of the batch X and 1 for other rows."""
         is_outlier = self.decision_function(X) < 0
         if most_are_outliers(is_outlier):
             warn(
@@ -249,36 +250,36 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return np.where(is_outlier, -1, 1)
 
     def p_values(self, X: Any) -> Floats:
-        """Return conformal p-values of the rows of the batch X; a small one is evidence against the row being normal.
+        """Return conformal p-values of the rows of the batch X; a small p-value is evidence of an outlier.
 
-        They are (1 + k) / (1 + n) where k of n scores of normals are no higher than the row's. A normal row of the
-        batch, drawn as the known ones were, has a p-value of at most t with a chance of at most t. That holds exactly
-        from four normals on, up to 5,000, and 100,000 rows; with more approximately:
+        They are (1 + k) / (1 + n), where k of n scores of normals are at most the score of the row. For a normal row,
+        from the distribution of the known ones, a p-value of 0.05 or less occurs at most 5 % of the time. This is exact
+        for 4 to 5,000 normals and up to 100,000 rows, otherwise approximate:
 
-        * By default the scores are those of all normals, each left out and counted to the batch. If the row and a
-          normal changed places, the normal's score would be that or a higher one, and with places changed for each
-          normal all n + 1 scores could be exchanged (full conformal prediction, Vovk et al. 2005). The rule of
-          Benjamini and Hochberg holds its rate if such p-values are positively dependent, which is not proved here;
+        * By default, each normal is left out, and scored as part of the batch. If the row and a normal were swapped,
+          the score of the normal would be at least the one that is compared, and with a swap for each normal all n + 1
+          scores would be exchangeable (full conformal prediction, Vovk et al. 2005). The rule of Benjamini and Hochberg
+          controls its rate if these p-values are positively dependent, which is not proved here;
           `benchmarks/answers.py --only flags` measures it.
-        * With an ``estimator`` the normals are split: one half makes the numerator, the other (the calibration part) is
-          put into the denominator with the batch. As the ratio knows no difference between calibration rows and batch,
-          a normal row of the batch has any rank among the calibration rows with equal chance, and the false discovery
-          rate is held (Marandon et al. 2024, AdaDetect).
+        * With an ``estimator``, the normals are split: one half is the numerator, the other (the calibration part)
+          joins the batch in the denominator. The ratio cannot distinguish calibration rows from the batch, so each rank
+          of a normal row among the calibration rows is equally likely, and the false discovery rate is controlled
+          (Marandon et al. 2024, AdaDetect).
         """
         scored = self._calibrate(self._read_batch(X))
         return conformal_p_values(scored.rows, scored.lowest)
 
     def explain(self, x: Any, n_neighbours: int = _NEIGHBOURS) -> RowExplanation:
-        """Show a row beside its nearest normals.
+        """Compare a row with its nearest normals.
 
-        Distances are between columns in units of the normals' standard deviations (of 1 where a column is constant).
+        Distances are Euclidean, with each column in units of the normals' standard deviation (1 for constant columns).
 
         Parameters
         ----------
         x : array-like of shape (n_features,) or (1, n_features)
             The row.
         n_neighbours : int, default=5
-            How many normals to show; fewer if there are fewer.
+            The most normals to return.
 
         Returns
         -------
@@ -299,7 +300,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return explain_row(table.numbers[0], self._normals, int(n_neighbours), table.feature_names)
 
     def detect(self, X: Any) -> OutlierResult:
-        """Score the rows of the batch X, flag the outliers, and give it all as one result, with a picture and a report.
+        """Score the rows of the batch X and flag its outliers, in a result with a picture and a report.
 
         Examples
         --------
@@ -316,7 +317,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return OutlierResult(scored.rows, threshold, rule, meaning, samples, self, settings, scored, batch.levels)
 
     def as_pyod(self) -> PyODStyle:
-        """Return the fitted detector with PyOD's attributes and its sense: outliers have larger scores and the label 1.
+        """Return the fitted detector with PyOD's attributes and sign: outliers have larger scores and the label 1.
 
         Examples
         --------
@@ -328,7 +329,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return PyODStyle(self)
 
     def _score_batch(self, batch: _Batch) -> tuple[Scores, float]:
-        """Score a batch and its normals, and give the threshold below which rows are flagged."""
+        """Score a batch and the normals; also return the threshold below which rows are flagged."""
         rule = self._rule(len(batch.rows))
         if self.estimator_ is None:
             scored = self._score(batch)
@@ -341,25 +342,25 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return scored, self._threshold(scored, rule)
 
     def _score(self, batch: _Batch) -> Scores:
-        """Return the default's scores."""
+        """Return the default scores."""
         return score_rows(self._normals, batch.rows, [levels.codes for levels in batch.levels.values()])
 
     def _threshold(self, scored: Scores, rule: str) -> float:
-        """Return the threshold of a batch by a rule."""
+        """Return the threshold of a batch under a rule."""
         scores, left_out, lowest = scored
         if rule == _DISCOVERIES:
             return discovery_threshold(scores, lowest, float(self.false_discovery_rate or 0))
         if rule == _CONTAMINATION:
             return float(np.percentile(scores, 100 * float(self.contamination or 0)))
         if len(left_out) <= 2:
-            # Two scores have no spread to speak of: nothing is below the lowest.
+            # Two scores do not show the spread: flag nothing.
             return float(scores.min())
-        # A ratio is never below 0, so its bound is one of logarithms, as the default's scores are.
+        # Ratios are at least 0, so the bound is computed on logarithms, which the default scores contain already.
         is_ratio = self.estimator_ is not None
         return np.expm1(prediction_bound(np.log1p(left_out))) if is_ratio else prediction_bound(left_out)
 
     def _calibrate(self, batch: _Batch) -> Scores:
-        """Score a batch, and normals by which to calibrate these scores."""
+        """Score a batch, and normals to calibrate these scores."""
         normals, rows = self._normals, batch.rows
         if len(normals) == 1:
             raise InputError(
@@ -373,7 +374,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return Scores(scores[: len(rows)], scores[len(rows) :], scores[len(rows) :])
 
     def _left_out_ratio(self, rows: Floats) -> Floats:
-        """Return the ratio at the normals, each counted to the batch together with the others of its fold."""
+        """Return the ratio at the normals, each in the batch together with the others of its fold."""
         normals = self._normals
         if len(normals) == 1:
             return np.empty(0)
@@ -401,7 +402,10 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return super()._open(X, argument)
 
     def non_overlapping(self, X: Any) -> list[NonOverlapping]:
-        """Return the columns that separate the normals from the batch X by themselves; they count like all others."""
+        """Return the columns whose values do not overlap between the normals and the batch X.
+
+        The score uses them like all other columns.
+        """
         batch = self._read_batch(X)
         return self._find_non_overlapping(batch.table, batch.levels)
 
@@ -410,9 +414,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return find_non_overlapping(samples.columns, samples.tables, levels)
 
     def _read_batch(self, X: Any) -> _Batch:
-        """Read a batch."""
+        """Read a batch and its categories."""
         table = self._open(X, "X")
-        # The default works on blocks of rows, which may be in a file; an estimator is fitted to all.
+        # The default score reads blocks of rows, perhaps from a file; an estimator needs all rows at once.
         rows = table.numbers if self.estimator_ is None else table.to_numpy()
         batch = self._find_categories(X)
         if self._categories is None or batch is None:
@@ -427,10 +431,10 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return _Batch(table, rows, levels)
 
     def _beyond_shift(self, table: Table, levels: dict[Any, Levels]) -> float | None:
-        """Return the share of rows flagged once columns have the normals' median and middle 90 %; None of files.
+        """Return the share of rows flagged after giving columns the median and middle 90 % of the normals.
 
-        A column of numbers is moved if it is then more like that of the normals, by the distance of Kolmogorov and
-        Smirnov. Zeros and ones, such as those of categories, stay.
+        A column is shifted and scaled if that brings it closer to the normals, by the Kolmogorov-Smirnov distance.
+        Zeros and ones, such as those of categories, stay. None with an estimator, or if the batch stays in a file.
         """
         if self.estimator_ is not None or not isinstance(table.numbers, np.ndarray):
             return None
@@ -447,7 +451,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         return float((scored.rows < threshold).mean())
 
     def _find_categories(self, X: Any) -> RawTable | None:
-        """Return the columns of categories as they were given, if there are any and they are not encoded yet."""
+        """Return the categorical columns of X before encoding; None if there are none, or X is encoded already."""
         encoding = None if self._has_sources() else self.encoding_
         names = [] if encoding is None else [column.name for column in encoding.used if column.kind == CATEGORY]
         if encoding is None or not names or isinstance(X, Table):
@@ -460,7 +464,7 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
 
 
 def _distance(first: Floats, second: Floats) -> float:
-    """Return the largest difference of two samples' distribution functions."""
+    """Return the Kolmogorov-Smirnov distance of two samples."""
     pooled = np.concatenate([first, second])
     shares = (np.searchsorted(np.sort(each), pooled, side="right") / len(each) for each in (first, second))
     return float(np.abs(np.subtract(*shares)).max())

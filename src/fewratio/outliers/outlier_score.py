@@ -1,4 +1,4 @@
-"""How normal the rows of a batch are, beside rows that are known to be normal: the score of the outlier detector."""
+"""The default score of the outlier detector."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,37 +15,38 @@ from fewratio.core.units import clip_to_middle
 from fewratio.outliers.strange_cells import StrangeCells, rate_new_categories
 from fewratio.progress import progress_bar
 
-# Chosen on the 21 tables of the development half (benchmarks/answers.py --only order), without a record of the search;
-# the weights of the ratio also on errors planted in 15 tables (--only errors), and on a broken relation in a year of
-# weather: with 3.5 instead of 2.75 the area is .0006 larger at half of the normals, but that row has rank 42, not 3.
+# Chosen on the 21 tables of the development half (benchmarks/answers.py --only order), without a record of the search.
+# The weights of the ratio were also chosen on errors planted in 15 tables (--only errors) and on a broken relation in a
+# year of weather: 3.5 instead of 2.75 raises the area by .0006 with half of the normals, but lowers that row's rank
+# from 3 to 42.
 NEIGHBOURS = 3
 _PARTITIONS, _CELLS = 100, 16
 _RATIO_WEIGHT, _DIFFERENCE_WEIGHT, _HALF_WEIGHT = 2.0, 2.75, 20.0
 _TO_ALL_WEIGHT, _FEW = 4.0, 5.0
-# Distances to this many of all rows are computed, and the 20th nearest of them counts.
+# Distances to this many random rows are computed, and the 20th nearest of them is used.
 _DRAWN, _NEAREST = 400, 20
-# The logarithm makes scores of normals symmetric enough for a prediction bound; nearer than that is near.
+# Added to distances before the logarithm, which makes the scores of normals symmetric enough for a prediction bound.
 _NEAR = 0.3
-# Farther than that is no farther, so that squares keep their digits.
+# Values are clipped at this many deviations, so that squares keep their digits.
 _FAR = 1e6
-# More normals hardly change the distance to the nearest, and cost as much as they are.
+# More normals hardly change the distance to the nearest, but take longer.
 _MAX_NORMALS = 5000
 # More normals, or rows of the batch, would not improve units and densities.
 _MAX_ROWS = 100_000
 
 
 class Scores(NamedTuple):
-    """Scores, higher where more normal.
+    """Scores of rows; higher is more normal.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows,)
-        Of the rows of the batch.
+        Scores of the batch.
     left_out : ndarray
-        Of the normals, each counted to the batch as if it were not known to be normal; of 5,000 drawn ones if there
-        are more. A single normal has none.
+        Scores of the normals, each treated as a row of the batch; of 5,000 random normals if there are more, and empty
+        for a single normal.
     lowest : ndarray
-        The lowest that these would be if the normal changed places with a row of the batch, for p-values.
+        Lower bounds of these scores if the normal were swapped with any row of the batch, for p-values.
     """
 
     rows: Floats
@@ -56,25 +57,31 @@ class Scores(NamedTuple):
 def score_rows(normals: Floats, rows: Floats, codes: Sequence[NDArray[np.intp]] = ()) -> Scores:
     """Score rows by their density ratio to the normals, their distance from them, and their distance from all rows.
 
-    The score is w (r - 1) - log(0.3 + max(s, x)) - v log(0.3 + t). r is the relative density ratio (alpha = 0.5) of the
-    normals to the batch, as counts in the cells of 100 random partitions give it; a partition consists of the Voronoi
-    cells of 16 rows. s is a mean of the distances to the three nearest normals, each over the square root of the number
-    of columns, in which the nearest counts most: 0.3 + s is the harmonic mean of 0.3 + distance. Columns are in units
-    of their standard deviation over all rows, normals and batch; for that, values farther from the middle 90 % of a
-    column than these are wide are moved there. x is how far the strangest cell of the row is outside all normals, in
-    deviations, by itself or given the other columns, times e / (e + 5), as few normals have a narrow range; or how
-    seldom its category is, if no normal has it (`fewratio.outliers.strange_cells`). Either distance suffices: an error
-    of one cell among many columns is not far from the normals, but strange. The ratio sees outliers that lie close
-    together or among the normals, the distance those that are scattered. Few rows say little of the ratio, and in a
-    batch with hardly an outlier it is noise, so its weight w grows with the rows and with the difference of normals and
-    batch: it is 2 g + 2.75 f g^2, where g = e / (e + 20), e = n_normals n_rows / (n_normals + n_rows), and f is the
-    root of the share of chi-square, of the counts in the cells, that is no chance (that of James and Stein: 1 -
-    expected / found, at least 0). t is the distance within which a twentieth of all rows lie, as 400 of them say: where
-    normals are few, it helps to know where most rows are. Its weight v is 4 / (e + 5).
+    The score is w (r - 1) - log(0.3 + max(s, x)) - v log(0.3 + t).
 
-    The partitions depend on nothing but the values of all rows together, so nothing here is left to chance, and a
-    score does not change with the order of the rows. Of more than 100,000 normals, or rows of the batch, so many are
-    drawn to find units and densities.
+    r is the relative density ratio (alpha = 0.5) of the normals to the batch, from counts in the cells of 100 random
+    partitions. Each partition consists of the Voronoi cells of 16 rows.
+
+    s is a mean distance to the three nearest normals, over the square root of the number of columns: 0.3 + s is the
+    harmonic mean of 0.3 + distance, so the nearest normal counts most. Columns are in units of their standard deviation
+    over normals and batch, after clipping values that are farther outside the middle 90 % of a column than its width.
+
+    x is how far the strangest cell of the row lies outside all normals, in deviations, by itself or given the other
+    columns, times e / (e + 5), because few normals have a narrow range; or how rare its category is, if no normal has
+    it (`fewratio.outliers.strange_cells`). One wrong cell among many columns has a large x but a small s.
+
+    t is the distance within which a twentieth of all rows lie, estimated from 400 rows: if there are few normals, it
+    helps to know where most rows are. Its weight v is 4 / (e + 5).
+
+    The ratio finds outliers that lie close together or among the normals, the distances find scattered ones. With few
+    rows, or hardly any outlier, the ratio is noise, so its weight grows with the number of rows and the difference
+    between normals and batch: w = 2 g + 2.75 f g^2, where g = e / (e + 20), e = n_normals n_rows / (n_normals +
+    n_rows), and f is the root of the share of chi-square of the cell counts that chance does not explain (as by James
+    and Stein: 1 - expected / found, at least 0).
+
+    The partitions depend only on the values of all rows together, so the scores are deterministic and do not depend on
+    the order of the rows. If there are more than 100,000 normals, or rows of the batch, that many random rows are used
+    for units and densities.
 
     Parameters
     ----------
@@ -83,7 +90,7 @@ def score_rows(normals: Floats, rows: Floats, codes: Sequence[NDArray[np.intp]] 
     rows : ndarray of shape (n_rows, d) or FileNumbers
         The batch.
     codes : sequence of ndarray of shape (n_normals + n_rows,)
-        Of each column of categories the code of each row's.
+        For each categorical column, the category numbers of the normals and of the batch; -1 if missing.
 
     Examples
     --------
@@ -112,7 +119,7 @@ def _take(rows: Floats, some: NDArray[np.intp] | slice) -> Floats:
 
 
 class Units:
-    """The units of columns: deviations over all rows. Columns that are constant are left out of rows in them."""
+    """Scale columns to standard deviations over all rows, and drop constant columns."""
 
     def __init__(self, pooled: Floats) -> None:
         clipped = clip_to_middle(pooled, margin=1.0)
@@ -121,12 +128,12 @@ class Units:
         self._mean, self._deviation = mean[self.varies], deviation[self.varies]
 
     def __call__(self, rows: Floats) -> Floats:
-        """Return rows in these units."""
+        """Return scaled rows."""
         return ((rows[:, self.varies] - self._mean) / self._deviation).clip(-_FAR, _FAR)
 
 
 class _Score:
-    """The score of `score_rows`, as normals and a batch give it; `new` rates the normals' categories."""
+    """The score of `score_rows`, fitted to normals and a batch; `new` rates the categories of the normals."""
 
     def __init__(self, normals: Floats, batch: Floats, new: Floats) -> None:
         from sklearn.neighbors import NearestNeighbors
@@ -162,9 +169,9 @@ class _Score:
         return self._add_up(ratio, self._difference.found, to_all, distances, strange)
 
     def score_left_out(self) -> tuple[Floats, Floats]:
-        """Score normals that are counted to the batch, each in its turn, and give the lowest scores that they may have.
+        """Score each normal as a row of the batch; return the scores, and their bounds after any swap.
 
-        A single one has no others.
+        Both are empty for a single normal.
         """
         if len(self._known) == 1:
             return np.empty(0), np.empty(0)
@@ -178,32 +185,32 @@ class _Score:
         return found, lowest
 
     def _for_distances(self, rows: Floats) -> Floats:
-        # Where no column varies, all rows are at one place.
+        # If no column varies, all distances are 0.
         return rows / np.sqrt(rows.shape[1]) if rows.shape[1] else np.zeros((len(rows), 1))
 
     def _cells_and_distances(self, rows: Floats) -> tuple[NDArray[np.uint8], Floats]:
         """Return the cell of each row in each partition, and its distance to the nearest twentieth of all rows."""
-        # Less the squared norm of the row, which does not change which centre is nearest. Of equal distances, as
-        # columns with few values have, the first counts, whatever the rounding.
+        # Without the squared norm of the row, which does not change the nearest centre. Rounded, so that the first of
+        # equally near centres is chosen in columns with few values.
         squares = np.round(self._norms - 2 * rows @ self._centres.T, 9)
         cells = squares.reshape(len(rows), _PARTITIONS, _CELLS).argmin(2).astype(np.uint8)
-        # The first centres stand for all rows.
+        # The first centres are a sample of all rows.
         nearest = np.partition(squares[:, :_DRAWN], _NEAREST, axis=1)[:, _NEAREST] + (rows**2).sum(1)
         return cells, np.sqrt(np.round(nearest, 9).clip(0) / max(1, rows.shape[1]))
 
     def _strangeness(self, rows: Floats, new: Floats, are_normals: bool = False) -> Floats:
-        """Return how strange the strangest cell of each row is; few normals have a narrow range."""
+        """Return how strange the strangest cell of each row is, weighted by the numbers of normals and rows."""
         trust = self._evidence / (self._evidence + _FEW)
         return np.maximum(trust * self._cells(rows, are_normals).max(1, initial=0), new)
 
     def _ratio(self, cells: NDArray[np.uint8], n_moved: int = 0) -> Floats:
-        """Return the ratio of rows by their cells; with `n_moved` 1 each is a normal that is counted to the batch."""
+        """Return the ratio of rows from their cells; with `n_moved=1`, each is a normal moved to the batch."""
         in_normals, in_batch = self._counts
         n_normals, n_rows = (int(counts[0].sum()) for counts in self._counts)
-        # The numbers of rows stay: so no ratio of a normal that changes places with a row of the batch is below the one
-        # that it has when left out, which is what makes p-values valid.
+        # The numbers of rows stay the same. So the ratio of a normal that is swapped with a row of the batch is never
+        # below its ratio when left out, which makes the p-values valid.
         of_normals, of_batch = (in_normals - n_moved) / n_normals, (in_batch + n_moved) / n_rows
-        # A cell without rows says nothing of a row that was not drawn.
+        # The ratio is 1 in cells without any row that was drawn.
         ratios = np.divide(
             2 * of_normals, of_normals + of_batch, out=np.ones(of_batch.shape), where=of_batch + of_normals > 0
         )
@@ -220,12 +227,12 @@ class _Score:
 
 
 class _Difference:
-    """How much normals and batch differ: the root of the share of chi-square of their counts that is no chance.
+    """How much normals and batch differ: the root of the share of chi-square that chance does not explain.
 
     Attributes
     ----------
     found : float
-        Between 0 and 1.
+        The difference, between 0 and 1.
     """
 
     def __init__(self, counts: Sequence[NDArray[np.intp]], cells: Sequence[NDArray[np.uint8]]) -> None:
@@ -233,19 +240,19 @@ class _Difference:
         in_both = in_normals + in_batch
         n_rows, share = in_both[0].sum(), in_normals[0].sum() / in_both[0].sum()
         surplus = in_normals - share * in_both
-        # A cell without rows adds nothing.
+        # Empty cells add nothing.
         unit = share * (1 - share) * np.maximum(in_both, 1)
         self._chi_square = (surplus**2 / unit).sum(1).mean()
         self._expected = max(1.0, ((in_both > 0).sum(1).mean() - 1) * n_rows / (n_rows - 1))
-        # What chi-square gains by a normal less, and the least and the most that it gains by a row of the batch more.
+        # The change of chi-square without a normal, and its smallest and largest change with one more row in the batch.
         self._by_less, self._by_both = (1 - 2 * surplus) / unit, 2 / unit
         by_more = [_mean_over_partitions((1 + 2 * surplus) / unit, part) for part in cells if len(part)]
         self._least, self._most = min(each.min() for each in by_more), max(each.max() for each in by_more)
         self.found = self._rate(self._chi_square)
 
     def bound(self, cells: NDArray[np.uint8], upper: NDArray[np.bool_]) -> Floats:
-        """Return a bound of what it is when a normal in these cells changes places with some row of the batch."""
-        # Where both are in one cell, chi-square stays.
+        """Return a bound of the difference after swapping a normal in these cells with any row of the batch."""
+        # If both are in the same cell, chi-square stays the same.
         lowest = self._least - _mean_over_partitions(self._by_both, cells)
         changed = self._chi_square + _mean_over_partitions(self._by_less, cells)
         return self._rate(changed + np.where(upper, self._most, lowest))
@@ -255,5 +262,5 @@ class _Difference:
 
 
 def _mean_over_partitions(values: Floats, cells: NDArray[np.uint8]) -> Floats:
-    """Return the mean of what rows have by their cell in each partition."""
+    """Average the values of each row's cells over the partitions."""
     return values[np.arange(len(values)), cells].mean(1)

@@ -1,4 +1,4 @@
-"""Cells of a batch to check, in words."""
+"""Describe the cells of a batch to check."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,15 +14,15 @@ from fewratio.data.spelling import find_misprints
 from fewratio.outliers.outlier_score import Units
 from fewratio.outliers.strange_cells import StrangeCells, rate_gaps, rate_new_categories
 
-# A cell of a flagged row is a reason if it is so many deviations outside all normals, and farther than any normal is
+# A cell of a flagged row is a reason if it is this many deviations outside all normals, and farther than any normal is
 # outside the others.
 _STRANGE = 2.0
-# The share of batches without errors in which a cell of a row that is not flagged is listed, at most.
+# A cell of an unflagged row is listed in at most this share of batches without errors.
 _LEVEL = 0.1
 
 
 class CellReason(NamedTuple):
-    """Why a cell is one to check.
+    """A cell to check, and why.
 
     Attributes
     ----------
@@ -30,17 +30,16 @@ class CellReason(NamedTuple):
         The number of the row in the batch.
     column : str or int
     value : float or str
-        Empty where it is missing.
+        The value; empty if it is missing.
     kind : {"outside", "relation", "category"}
-        Outside the range of all normals, not what the other columns predict, or a category that no normal has; it may
-        be missing.
+        Outside the range of all normals, far from what the other columns predict, or a category that no normal has
+        (including a missing one).
     deviations : float
-        How far it is outside the range of the normals. For a number, from the nearest normal value, in standard
-        deviations of the column over normals and batch together; for these, values farther outside the middle 90 % of
-        the column than this is wide are moved to that distance. Given the other columns, both are of what these do not
-        predict. For a category, how rare it is, in the same units of zeros and ones.
+        How far the value is outside the range of the normals, in standard deviations of the column over normals and
+        batch (with outliers clipped). For a relation, this refers to the part of the column that the other columns do
+        not predict. For a category, how rare it is, in standard deviations of zeros and ones.
     text : str
-        The same in words.
+        The reason in words.
     """
 
     row: int
@@ -60,24 +59,24 @@ def find_errors(
 ) -> list[CellReason]:
     """List the cells of a batch that are unlike those of all normals, the strangest first.
 
-    A row that is not flagged must have a cell that a batch without errors has in one case of ten: a p-value of at most
-    0.1, adjusted for the number of columns (`rate_gaps`). Where all values of a column are positive, their logarithms
-    count as well.
+    A cell of an unflagged row is listed if its p-value, adjusted for the number of columns, is at most 0.1
+    (`rate_gaps`): a batch without errors contains one in one case out of ten. If all values of a column are positive,
+    their logarithms are checked too.
 
     Parameters
     ----------
     normals, rows : ndarray of shape (n, d)
-        The normals and the batch, encoded.
+        The encoded normals and the encoded batch.
     columns : mapping
-        Each column, with its encoding, and the place of its features.
+        The encoding of each column, and the slice of its features.
     levels : mapping
-        Of columns of categories those of normals and batch.
+        For each categorical column, the categories of normals and batch.
     is_outlier : ndarray of bool
         Which rows of the batch are flagged.
     """
     found = _new_categories(len(normals), levels, is_outlier)
     known = {reason.row for reason in found}
-    # What a new category predicts of the other columns is not known.
+    # It is not known what a new category predicts for other columns.
     odd = _odd_numbers(normals, rows, columns, is_outlier)
     found += [reason for reason in odd if reason.kind == "outside" or reason.row not in known]
     return sorted(found, key=lambda reason: -reason.deviations)
@@ -88,7 +87,7 @@ def _new_categories(n_normals: int, levels: Mapping[Any, Levels], is_outlier: ND
     for label, (codes, texts) in levels.items():
         rated = rate_new_categories([codes], n_normals)[n_normals:, 0]
         seen = [texts[code] for code in np.unique(codes[:n_normals]) if code >= 0]
-        # Each normal whose category no other has would have been new: so often are rows of the batch.
+        # The share of normals whose category is unique estimates how often a new row has a new category.
         share = (1 + (np.unique(codes[:n_normals], return_counts=True)[1] == 1).sum()) / (n_normals + 1)
         is_rare = share * len(is_outlier) * len(levels) <= _LEVEL
         new = sorted({*np.unique(codes[n_normals:]).tolist()} - {*np.unique(codes[:n_normals]).tolist()} - {-1})
@@ -116,7 +115,7 @@ def _odd_numbers(
     outside, of_normals = cells(scaled[n:]), cells(scaled[:n], are_normals=True)
     places = np.flatnonzero(units.varies)
     p_values = cells.p_values(scaled, n)
-    # A thousandth of a positive value is near the others, but not by its logarithm.
+    # A thousandth of a positive value is near the other values, but its logarithm is not.
     positive = np.flatnonzero((pooled[:, places] > 0).all(0))
     for k in positive.tolist():
         logs = np.log(pooled[:, places[k]])

@@ -1,4 +1,4 @@
-"""The report of the outliers of a batch."""
+"""Report the outliers of a batch."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,22 +15,22 @@ from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
 
 _NAMED, _BINS, _HEAT, _LARGE, _FIRST = 3, 40, 10, 4, 10
-# Deviations at which the colours of the heat map end.
+# The colours of the heat map end at this many deviations.
 _COLOURED = 6
-# Counts so far apart need a logarithmic axis to be seen.
+# Counts above this need a logarithmic axis.
 _MANY = 200
-# Most rows to rank, how many of them to show beside their nearest normals, and in how many columns.
+# The most and the fewest rows in the ranking, and how many rows are explained.
 _MOST_RANKED, _LEAST_RANKED, _EXPLAINED = 200, 10, 5
 
 
 def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
-    """Say which rows of a batch are outliers, and why.
+    """Report which rows of a batch are outliers, and why.
 
     Parameters
     ----------
     result : OutlierResult
     name : str
-        What the batch is called.
+        Name of the batch.
     command : str or None
         The command that makes the report; by default a call in Python.
     """
@@ -98,7 +98,7 @@ def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: 
 
 
 def _errors(result: Any) -> page.Table:
-    """List the cells to check, of rows that are flagged and of others."""
+    """List the cells to check, in flagged rows and in other rows."""
     shown = result.errors[:_MOST_RANKED]
     names = rows.row_names(result.samples.tables[0], np.array([error.row for error in shown]))
     table = [
@@ -112,7 +112,7 @@ def _errors(result: Any) -> page.Table:
 
 
 def _reasons(names: list[str], reasons: list[Any]) -> Chart:
-    """Draw in which columns rows differ most from their nearest normal rows."""
+    """Draw the columns in which rows differ most from their nearest normal rows."""
     found = [dict(zip(reason.columns, reason.differences.tolist(), strict=True)) for reason in reasons]
     columns = sorted(found[0], key=lambda column: -max(abs(each[column]) for each in found))[:_HEAT]
     cells = [round(each[column], 3) for column in columns for each in found]
@@ -123,7 +123,7 @@ def _reasons(names: list[str], reasons: list[Any]) -> Chart:
 
 
 def draw_outliers(result: Any, n_rows: int) -> Picture:
-    """Draw the scores of all rows, and in what the most anomalous differ from their nearest normal rows."""
+    """Draw the scores of all rows, and how the most anomalous rows differ from their nearest normal rows."""
     lowest = result.order[:n_rows]
     reasons = _reasons(rows.row_names(result.samples.tables[0], lowest), result.explanations(lowest.tolist()))
     n_outliers = int(result.is_outlier.sum())
@@ -134,8 +134,8 @@ def draw_outliers(result: Any, n_rows: int) -> Picture:
 
 
 def _scores(result: Any) -> Chart:
-    """Draw how many rows have which score."""
-    # By the score that the threshold is one of.
+    """Draw a histogram of the scores."""
+    # Use the scores that the threshold refers to.
     scores = result.margins + result.threshold
     low, high = float(scores.min()), float(scores.max())
     edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
@@ -166,7 +166,7 @@ def _beside(result: Any, reasons: list[Any]) -> page.Charts:
 
 
 def _places(batch: Any) -> dict[Any, int]:
-    """Return the place of each feature."""
+    """Return the index of each feature."""
     return {feature: place for place, feature in enumerate(batch.feature_names or range(batch.n_features))}
 
 
@@ -181,7 +181,7 @@ def _explain(result: Any, lowest: Any, names: list[str], reasons: list[Any]) -> 
         table = [
             [
                 str(column),
-                # Columns differ in their units, so each number is written by itself.
+                # Columns differ in their units, so each number is formatted separately.
                 *(page.Number(float(each[places[column]]), write_number(float(each[places[column]]))) for each in both),
                 page.Number(abs(difference), write_signed(difference)),
             ]

@@ -1,4 +1,4 @@
-"""What a detector of outliers says of a batch, row by row."""
+"""The result of an outlier detector for a batch."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from fewratio.report.reported import Reported, make_plain
 
 # The share of clean rows that the false positive rate flags: 3 to 5 % (`benchmarks/answers.py --only flags`).
 CLEAN_FLAGGED = 0.04
-# If a larger share of a batch is flagged, and so many rows, the answer says that the whole batch may have shifted.
+# If at least this share of a batch and this many rows are flagged, the whole batch may have shifted.
 _SHIFTED, _LEAST_SHIFTED = 0.2, 4
-# Columns that are named as reasons.
+# The most columns to name as reasons.
 _REASONS = 3
-# A row with more strange cells is of another kind; and fewer normal rows leave much to chance.
+# A row with more strange cells differs as a whole; and with fewer normal rows, flags depend on chance.
 _FEW_CELLS, _FEW_NORMALS = 2, 10
 
 if TYPE_CHECKING:
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutlierResult(Reported):
-    """What `InlierOutlierDetector.detect` says of the rows of a batch.
+    """Result of `InlierOutlierDetector.detect` for a batch.
 
     Attributes
     ----------
     scores : ndarray of shape (n,)
-        Higher is more normal. They are those of `score_samples`; where the false discovery rate is held with an
-        estimator, those behind its p-values.
+        Scores of the rows, those of `score_samples`; higher is more normal. If the false discovery rate is controlled
+        with an estimator, the scores that its p-values use.
     threshold : float
         Rows with a lower score are outliers.
     rule : {"contamination", "false discovery rate", "false positive rate"}
-        What set the threshold.
+        The rule that set the threshold.
     meaning : str
-        What the threshold means, in words.
+        The meaning of the threshold, in words.
     samples : Samples
         The batch, and how its columns were encoded.
     detector : InlierOutlierDetector
-        The detector that made it.
+        The detector that scored the batch.
     settings : dict
         The parameters of the detector.
     """
@@ -67,7 +67,7 @@ class OutlierResult(Reported):
 
     @cached_property
     def margins(self) -> Floats:
-        """Scores less the threshold, as `decision_function` gives them: negative for outliers."""
+        """Scores less the threshold, negative for outliers; see `InlierOutlierDetector.decision_function`."""
         return self.scores - self.threshold
 
     @property
@@ -82,15 +82,16 @@ class OutlierResult(Reported):
 
     @cached_property
     def non_overlapping(self) -> list[NonOverlapping]:
-        """The columns that separate the batch from the normals by themselves."""
+        """The columns whose values do not overlap between the normals and the batch."""
         return self.detector._find_non_overlapping(self.samples.tables[0], self._levels)
 
     @property
     def expected_false(self) -> float | None:
-        """How many of the outliers are expected to be normal, at most; None where a contamination was asked for.
+        """An upper limit for the expected number of outliers that are normal; None with a contamination.
 
-        By the false positive rate so many rows of the batch would have scores as low as one of the outliers has, by
-        its p-value, if all were normal; all outliers above it may be.
+        Under the false positive rate, it is the smallest of several limits: the number of outliers, 4 % of all rows,
+        and for each outlier the number of rows that would score as low if all were normal (by its p-value), plus the
+        number of outliers with higher scores.
         """
         n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
         if self.rule == "false discovery rate":
@@ -103,7 +104,7 @@ class OutlierResult(Reported):
 
     @property
     def expectation(self) -> str:
-        """The same in words, to stand behind the number of outliers."""
+        """The expected number of normal rows among the outliers, as text to append to the number of outliers."""
         n_outliers, false = int(self.is_outlier.sum()), round(self.expected_false or 0)
         if false and false >= n_outliers:
             return f" ({'one is' if n_outliers == 1 else 'so many are'} expected even if all rows are normal)"
@@ -120,9 +121,9 @@ class OutlierResult(Reported):
 
     @cached_property
     def shift(self) -> str | None:
-        """What to do if so many rows are flagged that the batch may have shifted as a whole, in a sentence.
+        """Advice if so many rows are flagged that the whole batch may have shifted; else None.
 
-        Fewer than ten normals may be an unlucky choice, so then most rows must be flagged.
+        With fewer than ten normals, most rows must be flagged, since the normals may be an unlucky choice.
         """
         n_outliers, n_rows = int(self.is_outlier.sum()), len(self.scores)
         if not self._are_many_flagged or (self.few_normals and not most_are_outliers(self.is_outlier)):
@@ -130,7 +131,7 @@ class OutlierResult(Reported):
         text = f"{n_outliers} of {n_rows} rows are flagged: the table may have shifted as a whole. Compare it with the"
         text += " normal rows, and check its columns and units."
         beyond = self.detector._beyond_shift(self.samples.tables[0], self._levels)
-        # If no fewer would be flagged, it is no shift of columns.
+        # If undoing the shift does not reduce the flags, the columns have not shifted.
         if beyond is None or beyond >= n_outliers / n_rows:
             return text
         expected = f" (of normal rows about {write_share(CLEAN_FLAGGED)})" if self.rule == "false positive rate" else ""
@@ -140,13 +141,16 @@ class OutlierResult(Reported):
     def errors(self) -> list[CellReason]:
         """The cells to check, the strangest first, of flagged rows and others.
 
-        In any row, a number is listed that a wide gap separates from all normals and from the other rows, as batches
-        without errors have it in one case of ten, and a category that is more like a known one than these are like each
-        other. In a row that is flagged, a number is also listed that is two deviations outside all normals, by itself
-        or given the other columns, and farther than any normal is outside the others; and a category that no normal has
-        if it is as strange; but not if at least a fifth of the rows are flagged, as in a batch that has shifted as a
-        whole, or if all flagged rows may well be normal. A flagged row of which more than two cells are strange is of
-        another kind: its cells are not listed. If a batch stays in its file, only categories are listed.
+        * In all rows: numbers that a wide gap separates from all normals and most other rows (in batches without
+          errors, this happens in one case out of ten), and new categories that look like misprints of known ones, or
+          that are unlikely by chance.
+        * In flagged rows also: numbers two deviations outside all normals, by themselves or given the other columns,
+          and farther out than any normal is from the others; and new categories that are as unusual. This part is left
+          out if at least a fifth of the rows are flagged, so that the whole batch may have shifted, or if all flagged
+          rows may be normal.
+
+        Flagged rows with more than two such cells differ as a whole, so their cells are not listed. If a batch stays in
+        its file, only categories are listed.
 
         Examples
         --------
@@ -167,12 +171,12 @@ class OutlierResult(Reported):
 
     @cached_property
     def reasons(self) -> dict[int, str]:
-        """The strangest cell of each row that has any outside the normals, in words."""
+        """The strangest cell of each row with a cell to check, in words."""
         return {cell.row: cell.text for cell in reversed(self._strange_cells)}
 
     @cached_property
     def _strange_cells(self) -> list[CellReason]:
-        """The cells to check, and those that make a flagged row one of another kind."""
+        """The cells to check, including those of flagged rows with many such cells."""
         return self._find_cells(self.is_outlier)
 
     def _find_cells(self, is_outlier: NDArray[np.bool_]) -> list[CellReason]:
@@ -196,15 +200,15 @@ class OutlierResult(Reported):
 
     @property
     def row_names(self) -> Sequence[str] | None:
-        """What the rows are called, if they have names."""
+        """Names of the rows, if they have names."""
         return self.samples.tables[0].row_names
 
     def explain(self, row: int) -> RowExplanation:
-        """Show a row of the batch beside its nearest normals."""
+        """Compare a row of the batch with its nearest normals."""
         return self.explanations([row])[0]
 
     def explanations(self, rows: Sequence[int]) -> list[RowExplanation]:
-        """Show several rows so: one after the other, each would be looked up in a large file."""
+        """Compare several rows with their nearest normals; large files are read only once."""
         some = self.samples.tables[0].take(rows)
         return [self.detector.explain(some.row(place)) for place in range(some.n_rows)]
 
@@ -213,19 +217,19 @@ class OutlierResult(Reported):
         return self.reasons.get(row) or explanation.largest(_REASONS).summary
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain numbers, strings and lists."""
+        """Return the result as plain numbers, strings and lists."""
         return make_plain(
             self, "rule", "threshold", "scores", "margins", "is_outlier", "order", "row_names", "non_overlapping",
             "errors", "expected_false", "shift",
         )  # fmt: skip
 
     def plot(self, n_shown: int = 10) -> "Picture":
-        """Draw the rows by score, and how the most anomalous differ from their nearest normals.
+        """Draw the scores of the rows, and how the most anomalous rows differ from their nearest normals.
 
         Returns
         -------
         Picture
-            It shows itself in a notebook; ``save(path)`` writes it to a file.
+            A chart that notebooks display; ``save(path)`` writes it to a file.
         """
         from fewratio.outliers.report import draw_outliers
 

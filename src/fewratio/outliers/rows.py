@@ -13,7 +13,7 @@ from fewratio.core.wording import write_signed
 from fewratio.report.reported import make_plain
 
 _SHOWN = 3
-# Deviations that are 0 when rounded.
+# Smaller deviations are 0 when rounded.
 _ROUNDED = 0.005
 # The share of outliers in a large batch that normals must be able to flag.
 _RARE = 0.01
@@ -23,18 +23,18 @@ LEAST_BATCH = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowExplanation:
-    """A row beside its nearest normals.
+    """A comparison of a row with its nearest normals.
 
     Attributes
     ----------
     neighbours : ndarray of int
         Numbers of the nearest normals, the nearest first.
     distances : ndarray
-        Their Euclidean distances, each column in units of the normals' standard deviation.
+        Euclidean distances of these normals, with each column in units of the normals' standard deviation.
     columns : tuple of str or int
         All columns by name (by number if there are no names), those in which the row differs most first.
     differences : ndarray
-        The row less the mean of these neighbours in each of these columns, in the same units.
+        The row less the mean of these normals in each of these columns, in the same units.
     """
 
     neighbours: Numbers
@@ -54,7 +54,7 @@ class RowExplanation:
     def summary(self) -> str:
         """The columns with their differences, in words."""
         differences = [*zip(self.columns, self.differences.tolist(), strict=True)]
-        # What is 0 when rounded explains nothing.
+        # Differences that are 0 when rounded explain nothing.
         said = [each for each in differences if abs(each[1]) >= _ROUNDED] or differences[:1]
         return ", ".join(f"{column} ({write_signed(difference)})" for column, difference in said)
 
@@ -73,9 +73,9 @@ def explain_row(row: Floats, normals: Floats, n_neighbours: int, names: Sequence
     normals : ndarray of shape (n, d)
         The normals.
     n_neighbours : int
-        How many of them to compare with.
+        How many of the nearest normals to compare with.
     names : sequence of str or None
-        Of the columns.
+        Names of the columns.
     """
     scale = column_scaling([normals])[1]
     differences = (row - normals) / scale
@@ -88,7 +88,7 @@ def explain_row(row: Floats, normals: Floats, n_neighbours: int, names: Sequence
 
 
 def conformal_p_values(scores: Floats, calibration: Floats) -> Floats:
-    """Return (1 + k) / (1 + n) for each score, where k of the n calibration scores are no higher.
+    """Return (1 + k) / (1 + n) for each score, where k of the n calibration scores are at most as high.
 
     Examples
     --------
@@ -100,16 +100,16 @@ def conformal_p_values(scores: Floats, calibration: Floats) -> Floats:
 
 
 def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> float:
-    """Return the threshold below which lie the scores that Benjamini and Hochberg's rule rejects at a rate.
+    """Return the threshold below which Benjamini and Hochberg's rule rejects scores at a rate.
 
-    Where it rejects none, that is the smallest of all scores.
+    If it rejects none, this is the smallest of all scores.
 
     Examples
     --------
     >>> discovery_threshold(np.array([0.0, 0.5]), np.array([0.3, 0.5, 0.9]), rate=0.5)
     0.3
     """
-    # Imported on demand: importing it takes as long as everything else here.
+    # Imported on demand because it is slow.
     from scipy.stats import false_discovery_control
 
     p_values = conformal_p_values(scores, calibration)
@@ -120,12 +120,12 @@ def discovery_threshold(scores: Floats, calibration: Floats, rate: float) -> flo
 
 
 def can_discover(n_scores: int, n_rows: int, rate: float) -> bool:
-    """Return whether a rate can be held so that a single outlier of a batch, or one per cent of it, can be flagged.
+    """Return whether a rate can be controlled and a single outlier, or one per cent of the batch, still be flagged.
 
     Parameters
     ----------
     n_scores : int
-        Number of calibration scores: no p-value is below 1 / (n_scores + 1).
+        Number of calibration scores; no p-value is below 1 / (n_scores + 1).
     n_rows : int
         Rows of the batch.
     rate : float
@@ -136,12 +136,12 @@ def can_discover(n_scores: int, n_rows: int, rate: float) -> bool:
 
 
 def prediction_bound(scores: Floats, level: float = 0.98) -> float:
-    """Return the bound that one more score would exceed at a level if they came from a normal distribution.
+    """Return a lower prediction bound for one more score, assuming a normal distribution.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        Two or more.
+        At least two scores.
     level : float
         Chance that a new score is above the bound.
 
@@ -157,5 +157,5 @@ def prediction_bound(scores: Floats, level: float = 0.98) -> float:
 
 
 def most_are_outliers(is_outlier: NDArray[np.bool_]) -> bool:
-    """Return whether most rows of a batch are flagged, and there are enough rows to say so."""
+    """Return whether most rows of a batch of ten rows or more are flagged."""
     return len(is_outlier) >= LEAST_BATCH and bool(is_outlier.mean() > 0.5)

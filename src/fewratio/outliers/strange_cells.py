@@ -1,4 +1,4 @@
-"""Cells of a batch unlike those of all normals: values outside their range, broken relations, categories never seen."""
+"""Cells unlike those of all normals: values outside their range, broken relations, new categories."""
 
 from collections.abc import Sequence
 
@@ -9,25 +9,24 @@ from fewratio.core.arrays import real_deviation
 from fewratio.core.shapes import Floats
 from fewratio.core.units import clip_to_middle
 
-# Inverting a larger matrix takes longer than the rest of a score; then only single columns are checked.
+# With more columns, inverting the matrix would take longer than the rest, so only single columns are checked.
 _MOST_COLUMNS = 2000
 
 
 class StrangeCells:
-    """How far each cell of a row lies outside the normals, in deviations: by itself, and given the row's other cells.
+    """How far each cell lies outside the range of the normals, in deviations, by itself and given the other columns.
 
-    What the others predict of a column is a ridge regression on all rows, normals and batch, so that no row's place
-    among them counts: the inverse of their correlations, a little shrunken, has the regressions of all columns. Only
-    the range of the normals is theirs alone. It grows with each normal, so that no cell is farther outside with one
-    more.
+    Each column is predicted from the others by a ridge regression on all rows (normals and batch), so that normals and
+    batch are treated alike: the inverse of the slightly shrunk correlation matrix contains all regressions. Only the
+    range is that of the normals. It grows with each normal, so another normal never moves a cell farther outside.
 
     Parameters
     ----------
     pooled : ndarray of shape (n, d)
-        All rows in units of their columns' deviations, normals first.
+        All rows, the normals first, with columns in units of their deviation.
     n_normals : int
     order : ndarray of int
-        An order of the rows that depends on nothing but their values.
+        An order of the rows that depends only on their values.
     """
 
     def __init__(self, pooled: Floats, n_normals: int, order: NDArray[np.intp]) -> None:
@@ -38,17 +37,17 @@ class StrangeCells:
             deviation = real_deviation(np.ones(residuals.shape[1]), residuals.std(0))
             self.weights = np.where(deviation > 0, self.weights / np.where(deviation > 0, deviation, 1), 0.0)
         of_normals = self._features(pooled[:n_normals])
-        # The second largest and smallest as well: the range of all normals but one.
+        # The second smallest and largest value too, for the range of all other normals.
         ordered = np.sort(of_normals, axis=0)
         self._low, self._high = ordered[[0, min(1, n_normals - 1)]], ordered[[-1, -min(2, n_normals)]]
 
     def __call__(self, rows: Floats, are_normals: bool = False) -> Floats:
-        """Return how far cells lie outside the range of the normals; where rows are normals, of all others.
+        """Return how far cells lie outside the range of the normals; for normals, outside that of all other normals.
 
         Returns
         -------
         ndarray of shape (n, 2 d)
-            Of the columns by themselves, then given the others.
+            Deviations of the columns by themselves, then given the other columns.
         """
         values = self._features(rows)
         low, high = self._low[0], self._high[0]
@@ -57,24 +56,24 @@ class StrangeCells:
         return np.maximum(values - high, low - values).clip(0)
 
     def p_values(self, pooled: Floats, n_normals: int) -> Floats:
-        """Rate the gaps that separate cells of the batch from all normals; columns are those of a call."""
+        """Return p-values for cells of the batch (see `rate_gaps`), with the same columns as `__call__`."""
         values = self._features(pooled).T
         return np.array([rate_gaps(each[:n_normals], each[n_normals:]) for each in values]).reshape(len(values), -1).T
 
     def _features(self, rows: Floats) -> Floats:
-        # Rounded: the order of rows must not decide which of two is outside.
+        # Rounded, so that the order of rows does not decide which of two equal values is outside.
         return np.round(np.concatenate([rows, rows @ self.weights], axis=1), 9)
 
 
 def rate_gaps(normals: Floats, values: Floats) -> Floats:
-    """Return a p-value for each value that is separated from all normals by a gap; 1 for those in their range.
+    """Return a p-value for each value that a gap separates from all normals; 1 for values in their range.
 
-    Where normals are few, a batch of clean rows exceeds their range. It leaves no wide gap, though: if the tail of all
-    values falls exponentially, the difference of the j-th largest value and the next, times j, has the mean that such
-    products have further in. The p-value is that of the F distribution, by the square root of the number of values
-    further in, times the number of gaps, sides and rows that the gap separates. Heavier tails have wider gaps, so that
-    it is a little too small for them. Values count once, as columns of few values have no tail, and a gap that
-    separates half of the batch is a shift.
+    If there are few normals, clean rows exceed their range too, but without a wide gap. For an exponential tail, the
+    difference between the j-th largest value and the next, times j, has the same mean for all j. So each gap outside
+    the normals is compared with gaps further in (as many as the square root of the number of values) by an F
+    distribution, and the p-value is multiplied by the number of gaps, sides and rows that the gap separates. It is
+    slightly too small for heavier tails. Repeated values count once, as columns of few values have no tail, and a gap
+    that separates more than half of the batch counts as a shift, not as an error.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def rate_gaps(normals: Floats, values: Floats) -> Floats:
         products = np.arange(1, len(ordered)) * np.diff(ordered)
         sums = np.cumsum(products)
         mean = (sums[n_inner : n_inner + n_outside] - sums[:n_outside]) / n_inner
-        # Times the rows that a gap separates: as many would be listed by chance.
+        # Multiplied by the number of rows that a gap separates: that many would be listed by chance.
         n_rows = np.cumsum(np.bincount(rank[is_outside], minlength=n_outside))
         p_values = 2 * n_outside * n_rows * (1 + products[:n_outside] / mean / n_inner) ** -n_inner
         # A value lies beyond all gaps further in.
@@ -105,9 +104,9 @@ def rate_gaps(normals: Floats, values: Floats) -> Floats:
 
 
 def _residual_weights(rows: Floats) -> Floats:
-    """Return a matrix by which a row becomes what each column is off from what the others predict of it."""
+    """Return a matrix that turns rows into residuals: what the other columns do not predict of each column."""
     n, d = rows.shape
-    # As if one row more had been seen, of columns without relations: enough where columns repeat each other.
+    # Shrunk as if by one more row of uncorrelated columns, which suffices if columns are copies of each other.
     covariance = (n * np.cov(rows.T, bias=True) + np.eye(d)) / (n + 1)
     inverse = np.linalg.inv(covariance)
     return inverse / np.sqrt(np.diag(inverse))
@@ -116,14 +115,14 @@ def _residual_weights(rows: Floats) -> Floats:
 def rate_new_categories(codes: Sequence[NDArray[np.intp]], n_normals: int) -> Floats:
     """Return how strange each row's category is if no normal has it; 0 if one has.
 
-    That is in deviations of zeros and ones with the share of ones that this category has among all rows, plus that of
-    the normals whose category is as seldom: where hardly any normal shares its category, as with names, a new one is
-    not strange. A normal is compared with the others.
+    The unit is the standard deviation of zeros and ones, with a share of ones equal to the share of the category among
+    all rows plus the share of normals whose category is at least as rare: if hardly any normals share a category, as
+    with names, a new category is not strange. A normal is compared with the other normals.
 
     Parameters
     ----------
     codes : sequence of ndarray of shape (n,)
-        Of each column of categories those of all rows, the normals first; -1 for what is missing.
+        For each categorical column, the category numbers of all rows, the normals first; -1 if missing.
     n_normals : int
 
     Returns

@@ -24,7 +24,7 @@ def column_treatment(
     samples : Samples
         The tables.
     names : sequence of str
-        Their names.
+        Names of the tables.
     apart : sequence of NonOverlapping, optional
         The columns whose values do not overlap; by default those of the samples.
     """

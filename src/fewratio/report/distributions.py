@@ -46,7 +46,7 @@ class Distribution(NamedTuple):
     ----------
     column : Column
     labels : list of str
-        What is in each bin.
+        The content of each bin.
     edges : list of float or None
         Edges between bins of numbers and dates; None if each bin is a value.
     shares : list of list of float
@@ -121,7 +121,7 @@ def distribution(
     column : Column
         The column, with its encoding.
     samples : sequence of ndarray of shape (n, n_features of the column)
-        Its features in each sample.
+        The features of the column in each sample.
     weights : sequence of ndarray of shape (n,) or None, optional
         The weight of each row.
     """

@@ -119,12 +119,12 @@ class Report:
     answer : str
         A few sentences; those after the headline are listed line by line.
     facts : mapping of str to str
-        What the answer is based on.
+        The data and settings behind the answer.
     sections : sequence of Section
     notes : sequence of str
         Warnings raised during the work.
     headline : str
-        What the answer begins with, if that alone is to be large.
+        The beginning of the answer, if only that is written large.
     """
 
     title: str
@@ -178,7 +178,7 @@ def render_fragment(report: Report, picture: Picture) -> str:
 def describe_making(
     settings: Mapping[str, Any], command: str | None, function: str, tables: Sequence[str]
 ) -> list[Block]:
-    """Return what reproduces a report: the command or Python call, the settings and the versions."""
+    """Describe how to reproduce a report: the command or Python call, the settings and the versions."""
     given = {name: _as_code(value) for name, value in settings.items() if value is not None}
     if command is None:
         arguments = ", ".join([*tables, *(f"{name}={value}" for name, value in given.items())])

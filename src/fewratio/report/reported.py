@@ -1,4 +1,4 @@
-"""What results share: a dictionary of plain values, a picture and a report."""
+"""Base of results, with a dictionary of plain values, a picture and a report."""
 
 import math
 from abc import ABC, abstractmethod
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Reported(ABC):
-    """A result with a dictionary, a picture and a report, which knows how it was made.
+    """A result with a dictionary, a picture and a report, and the settings that produced it.
 
-    Its fields are in this order: what was found, the tables it was found in, and the settings.
+    Fields are in this order: the findings, the tables, and the settings.
 
     Attributes
     ----------

@@ -2,9 +2,9 @@
 
 from fewratio.lazy import attach
 
-# A difference counts as one up to this p-value, in pictures, texts and warnings.
+# Pictures, texts and warnings call a difference significant up to this p-value.
 LEVEL = 0.05
-# How many permutations are drawn unless the user says how many.
+# The default number of permutations.
 PERMUTATIONS = 999
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,4 +1,4 @@
-"""What permutation tests share: which rows may change samples, and the divergences of many pairs of samples."""
+"""Permutations of rows between samples, and the divergences of many pairs of samples."""
 
 import math
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
 from fewratio.estimators.base import RatioEstimator
 
-# Statistics that differ by less count as equal: rounding must not separate equal permutations. It is the accuracy of
-# single precision, in which learned models compute.
+# Statistics that differ by less count as equal, so that rounding does not separate equal permutations. Learned models
+# compute in single precision, which is about as accurate.
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """Blocks of units (rows, or blocks of rows) that may change their samples within the block.
+    """Blocks of units (rows, or blocks of rows) whose labels are permuted within each block.
 
     Attributes
     ----------
     sizes : sequence of int
-        Number of units of each block.
+        Number of units in each block.
     counts : sequence of int
-        How many of them are in one of the two samples, the same sample for all blocks.
+        Number of units of each block in one of the two samples, the same sample for all blocks.
     """
 
     sizes: Sequence[int]
@@ -34,12 +34,12 @@ class Exchange:
 
     @property
     def n_permutations(self) -> int:
-        """How many permutations there are."""
+        """Number of different permutations."""
         return math.prod(map(math.comb, self.sizes, self.counts))
 
     def is_enumerated(self, n_permutations: int) -> bool:
-        """Return whether to use all permutations: they cost no more than drawn ones would."""
-        # There are at least as many as units that can change. For a million rows, counting them takes a minute.
+        """Return whether to enumerate all permutations because there are no more than `n_permutations`."""
+        # Check a lower bound first: counting the permutations of a million rows takes a minute.
         most = n_permutations + 1
         if any(size > most and 0 < count < size for size, count in zip(self.sizes, self.counts, strict=True)):
             return False
@@ -58,7 +58,7 @@ class Exchange:
         return min(1.0, alike / self.n_permutations)
 
     def enumerate_all(self) -> NDArray[np.bool_]:
-        """Return all permutations, of shape (n_permutations, n_units): which units are in that sample."""
+        """Return all permutations as masks of the counted sample, of shape (n_permutations, n_units)."""
         blocks = []
         for size, count in zip(self.sizes, self.counts, strict=True):
             places = np.array(list(combinations(range(size), count)), dtype=np.intp)
@@ -73,17 +73,17 @@ class Exchange:
 
 
 def compute_divergences(estimator: RatioEstimator, rows: Floats, first: Numbers, second: Numbers) -> Floats:
-    """Return the divergences of shape (2, n_pairs): of the first samples from the second, and the reverse.
+    """Return the divergences of pairs of samples in both directions, of shape (2, n_pairs).
 
     Parameters
     ----------
     estimator : RatioEstimator
-        Seeded, if it draws anything.
+        The estimator, seeded if it is random.
     rows : ndarray of shape (n, d)
-        The table, valid.
+        All rows, already validated.
     first, second : int arrays of shape (n_pairs, n_first) and (n_pairs, n_second)
-        Which rows make the samples.
+        Row numbers of both samples of each pair.
     """
-    # Thousands of small systems: threads that wait for each other are slower than one.
+    # For thousands of small systems, one thread is faster than several that wait for each other.
     with one_thread():
         return estimator._both_divergences(rows, first, second)

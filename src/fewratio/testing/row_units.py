@@ -10,8 +10,8 @@ from fewratio.core.draws import row_order
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.testing.permutations import Exchange
 
-# Groups of rows to permute: this many in the smaller sample, at most this many in all, at most this many values, but at
-# least this many in any case.
+# Groups of rows to permute: this many in the smaller sample, at most this many groups and values in all, but always at
+# least this many groups.
 _OF_SMALLER, _MAX_UNITS, _MAX_VALUES, _MIN_UNITS = 1_000, 10_000, 2**23, 200
 
 
@@ -22,10 +22,9 @@ def select_rows(
     pairs: Numbers | None = None,
     order: Numbers | None = None,
 ) -> Numbers:
-    """Select the rows to test with: all of them, or, if there are many, a random part of each sample or of the pairs.
+    """Select the rows to test with: all rows, or, if there are many, random rows of each sample or random pairs.
 
-    Their order, and which are drawn, depend only on the values: not on the order of rows, columns or samples, nor on
-    units.
+    The selection and its order depend only on the values, not on units or on the order of rows, columns or samples.
     """
     most, order = _most_units(rows), row_order(rows) if order is None else order
     if len(order) <= most:
@@ -45,7 +44,7 @@ def _most_units(rows: Floats) -> int:
 
 
 def _share_out(most: int, sizes: Sequence[int]) -> list[int]:
-    """Return how many rows to use of each sample, the smallest first: as equal parts as their sizes allow."""
+    """Return how many rows to use of each sample, the smallest first, as equal as their sizes allow."""
     counts = list[int]()
     for place, size in enumerate(sizes):
         counts.append(min(size, (most - sum(counts)) // (len(sizes) - place)))
@@ -59,13 +58,13 @@ def _split_rows(order: Numbers, labels: NDArray[Any]) -> list[Numbers]:
 
 
 def number_samples(labels: NDArray[Any]) -> Numbers:
-    """Assign numbers to samples, the smallest first; if sizes are equal, the one with the first row comes first."""
+    """Assign numbers to samples by size, the smallest first; those of equal size are ordered by their first rows."""
     _, first, place, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     return np.argsort(np.lexsort((first, counts)))[place]
 
 
 def make_exchange(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[Exchange, Numbers]:
-    """Return the units that may change samples, and the unit number of each row; see `number_units`."""
+    """Return the units to permute, and the unit number of each row; see `number_units`."""
     sizes, unit = number_units(is_first, blocks)
     is_first = is_first[np.unique(unit, return_index=True)[1]]
     counts = np.add.reduceat(is_first, np.cumsum(sizes) - sizes, dtype=np.intp)
@@ -73,14 +72,14 @@ def make_exchange(is_first: NDArray[np.bool_], blocks: Numbers | None) -> tuple[
 
 
 def number_units(labels: NDArray[Any], blocks: Numbers | None) -> tuple[Numbers, Numbers]:
-    """Return how many units may change samples among themselves, block by block, and the unit number of each row.
+    """Return the number of units to permute within each block, and the unit number of each row.
 
     Parameters
     ----------
     labels : ndarray of shape (n,)
         The sample of each row.
     blocks : int ndarray of shape (n,) or None
-        Rows are exchanged within their block; if each block lies in one sample, whole blocks are exchanged.
+        Rows are permuted within their block; if each block lies in one sample, whole blocks are permuted.
     """
     n = len(labels)
     if blocks is None:
@@ -92,18 +91,18 @@ def number_units(labels: NDArray[Any], blocks: Numbers | None) -> tuple[Numbers,
 
 
 class Units(NamedTuple):
-    """What is permuted: rows, or groups of rows.
+    """The units of a permutation test: rows, or groups of rows.
 
     Attributes
     ----------
     used : int ndarray of shape (n_used,)
         The numbers of the rows to use, unit by unit.
     starts : int ndarray of shape (n_units,)
-        Where each unit begins among them.
+        Where each unit begins in `used`.
     labels : int ndarray of shape (n_units,)
-        Which sample each unit is in; see `number_samples`.
+        The sample of each unit; see `number_samples`.
     blocks : int ndarray
-        How many consecutive units change samples among themselves.
+        Sizes of the blocks of consecutive units whose labels are permuted within the block.
     """
 
     used: Numbers
@@ -120,9 +119,9 @@ class Units(NamedTuple):
         rng: np.random.Generator,
         order: Numbers | None = None,
     ) -> "Units":
-        """Make each row a unit, or, if there are many rows, put nearly all of them into random groups of one size.
+        """Make each row a unit, or, if there are many rows, put nearly all of them into random groups of equal size.
 
-        Only labels and chance decide what is in a group, so groups are as exchangeable as rows. The smaller sample sets
+        Groups depend only on labels and chance, so they are as exchangeable as rows. The smaller sample determines
         their size; rows that do not fill a group are not used. The order of rows, columns or samples does not matter.
         """
         order = row_order(rows) if order is None else order
@@ -143,14 +142,14 @@ class Units(NamedTuple):
         used = np.concatenate(samples)
         numbers = np.repeat(np.arange(len(samples)), counts)
         if size == 1:
-            # Ordered by the rows only, not by their samples.
+            # Order them by their values, not by their samples.
             place = np.argsort(np.argsort(order)[used])
             used, numbers = used[place], numbers[place]
         return cls(used, np.arange(0, len(used), size), numbers, np.array([len(numbers)]))
 
     @property
     def exchange(self) -> Exchange:
-        """Which units may be in the smaller of two samples."""
+        """The permutations of the units between two samples; the smaller sample is counted."""
         counts = np.add.reduceat(self.labels == 0, np.cumsum(self.blocks) - self.blocks, dtype=np.intp)
         return Exchange(tuple(self.blocks.tolist()), tuple(counts.tolist()))
 
@@ -161,18 +160,18 @@ class Units(NamedTuple):
 
     @property
     def sizes(self) -> Numbers:
-        """How many rows each unit has."""
+        """Number of rows of each unit."""
         return np.diff(np.append(self.starts, len(self.used)))
 
     def some(self, most: int) -> tuple["Units", Numbers]:
-        """Return the same units with only their first rows, at most `most` in all, and the places of these rows."""
+        """Return the units with only their first rows, at most `most` rows in all, and the positions of these rows."""
         kept = np.minimum(self.sizes, max(1, most // len(self.starts))) if len(self.used) > most else self.sizes
         starts = np.cumsum(kept) - kept
         places = np.arange(kept.sum()) - np.repeat(starts - self.starts, kept)
         return self._replace(used=self.used[places], starts=starts), places
 
     def sum_rows(self, features: Floats) -> Floats:
-        """Sum features of rows, the rows along the last axis, over each unit."""
+        """Sum features of rows (the last axis) over each unit."""
         if len(self.starts) == len(self.used):
             return features
         size = len(self.used) // len(self.starts)
@@ -187,6 +186,6 @@ class Units(NamedTuple):
 
 
 def mark_smaller(is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark the smaller sample, or, if sizes are equal, the one with the first row, whichever is called the first."""
+    """Return a mask of the smaller sample, or of the sample with the first row if sizes are equal."""
     more = 2 * int(is_first.sum()) - len(is_first)
     return is_first if more < 0 or (more == 0 and is_first[0]) else ~is_first

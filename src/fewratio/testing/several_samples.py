@@ -1,4 +1,4 @@
-"""The test of several samples: each against all others, by the statistics of the two-sample test."""
+"""Test several samples, each against all others, with the statistics of the two-sample test."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,24 +17,24 @@ from fewratio.testing.two_sample import Found, rank_statistics, step_down
 
 @dataclass(frozen=True, eq=False)
 class SeveralSamplesTest:
-    """What the test found.
+    """Result of `several_samples_test`.
 
     Attributes
     ----------
     statistic : float
-        Minus the decimal logarithm of the harmonic mean of all tails, over samples and statistics.
+        Minus the decimal logarithm of the harmonic mean of the tail probabilities of all samples and statistics.
     null_distribution : ndarray of shape (n_permutations,)
-        The statistic of the permutations.
+        The test statistic of each permutation.
     p_value : float
-        The share of permutations, including the observed one, whose statistic is at least the observed one.
+        The share of permutations, including the observed one, with at least the observed test statistic.
     sample_p_values : ndarray of shape (n_samples,)
-        The share of permutations in which any sample differs as much from all others: adjusted for all samples.
+        The share of permutations in which any sample differs as much from all others (adjusted for all samples).
     column_p_values : ndarray of shape (n_samples, n_columns)
-        Adjusted for all columns of all samples, step by step (`step_down`).
+        P-values of columns in each sample, adjusted for all columns and samples (`step_down`).
     smallest_p_value : float
-        The p-value if no other permutation came near the observed one.
+        The smallest possible p-value.
     n_tested : int
-        How many rows were used.
+        Number of rows that were used.
     """
 
     statistic: float
@@ -61,8 +61,8 @@ def several_samples_test(
     """Test whether several samples come from one distribution; see `two_sample_test`.
 
     The labels of all rows are permuted together. In each permutation, every sample is compared with all other rows by
-    the statistics of the two-sample test. The observed labels and every permutation are treated in the same way, so the
-    test is exact at any size.
+    the statistics of the two-sample test. Observed and permuted labels are treated in the same way, so the test is
+    exact for any number of rows.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def several_samples_test(
     """
     units = Units.of(rows, labels, blocks, rng, order)
     statistics = Statistics.of(rows, columns, levels or {}, terms or {}, units, rng)
-    # The numbers of samples depend on their rows alone, so that no other order changes what is drawn.
+    # Samples are numbered by their rows, so that the order of samples does not change what is drawn.
     samples = labels[units.used[units.starts]]
     numbers = [int(samples[units.labels == number][0]) for number in range(units.labels.max() + 1)]
     found = [Found() for _ in numbers]
@@ -87,7 +87,7 @@ def several_samples_test(
         for number, each in enumerate(found):
             each.add(*statistics(drawn == number))
     parts = [each.combine(False, statistics.level_columns) for each in found]
-    # By the user's numbers of samples.
+    # Return to the user's numbers of samples.
     places = np.argsort(numbers)
     of_samples = np.stack([parts[place][2] for place in places])
     combined = np.log10((10**of_samples).mean(0))
@@ -109,13 +109,15 @@ def _find_smallest_p_value(units: Units, n_permutations: int) -> float:
     """Return the smallest p-value that permutations of the labels can give."""
     parts = np.split(units.labels, np.cumsum(units.blocks)[:-1])
     ways = sum(gammaln(len(part) + 1) - gammaln(np.bincount(part) + 1).sum() for part in parts)
-    # Samples of equal size may swap their names.
+    # Swapping the names of samples of equal size does not change the statistic.
     alike = gammaln(np.unique(np.bincount(units.labels), return_counts=True)[1] + 1).sum() if len(parts) == 1 else 0.0
     return max(math.exp(alike - ways), 1 / (1 + n_permutations))
 
 
 def adjust_by_holm(p_values: Floats) -> Floats:
-    """Adjust p-values for their number (Holm 1979): the chance that any is at most q by chance is at most q.
+    """Adjust p-values for multiple testing (Holm 1979).
+
+    The chance that any adjusted p-value without a true difference is at most q is at most q.
 
     Examples
     --------

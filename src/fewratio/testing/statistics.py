@@ -21,19 +21,19 @@ from fewratio.testing.row_units import Units
 
 # Values are clipped at this many robust deviations from the median before means are computed.
 _FAR = 2.5
-# Most rows for kernels, and centres from which to approximate them (Nystrom).
+# The most rows for kernels, and the most centres to approximate kernels with (Nystrom).
 MAX_KERNEL_ROWS, _MAX_CENTRES = 10_000, 500
 # The ratio's kernel: its width in median distances, and its regulariser.
 _WIDTH, _REG = 0.5, 0.01
 # The regulariser of the discriminant if there are as many features as units.
 _RIDGE = 0.05
-# Most pairs of features whose products to compare: all pairs of 60 columns.
+# The most pairs of features whose products are compared: all pairs of 60 columns.
 _MAX_PAIRS = 1_770
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sums of features over units, all that the statistics need: permuting is then a matrix product.
+    """The two-sample statistics, computed from sums of features over units by matrix products.
 
     Attributes
     ----------
@@ -42,28 +42,29 @@ class Statistics:
     energy : ndarray of shape (n_units, n_centres)
         Sums of features whose inner products are |x| + |y| - |x - y| (city-block distances).
     norms : ndarray of shape (n_units, 1)
-        Sums of their squared lengths.
+        Sums of the squared lengths of these features.
     ratio : ndarray of shape (n_units, n_centres)
         Sums of Gaussian kernel features, whitened up to the regulariser: the squared difference of their means is the
         divergence of a least-squares ratio at alpha = 0.5 between samples of one size.
     clipped : ndarray of shape (n_units, d)
-        Sums of the values, standardised; far ones are clipped.
+        Sums of the values, standardised and clipped.
     white : ndarray of shape (n_units, at most d)
-        The same, whitened up to a regulariser: the squared difference of their means is what the best linear function
-        of the columns explains.
+        The clipped sums, whitened up to a regulariser: the squared difference of their means is what the best linear
+        function of the columns explains.
     marginal, shape : ndarray of shape (n_units, 3 * d) and (n_units, 2 * d)
-        Sums, for each feature, of its values, their normal scores and the squares of those, standardised; and of the
-        third and fourth Legendre polynomials of its ranks.
+        Sums of the standardised values, normal scores and squared normal scores of each feature; and of the third and
+        fourth Legendre polynomials of its ranks.
     products : ndarray of shape (n_units, n_pairs)
         Sums of the products of two features' clipped normal scores, standardised.
     pairs : int ndarray of shape (n_pairs, 2)
-        The numbers of these two features.
+        The feature numbers of each pair.
     levels : sparse array of shape (n_levels, n_units)
         How often each category of a column occurs.
     level_starts, level_columns : int ndarray
-        Where the categories of a column start; and which columns have categories, and after these which have terms.
+        Where the categories of each column start; and the numbers of the columns with categories, then of those with
+        terms.
     terms : sparse array of shape (n_terms, n_units)
-        How many rows have each word or phrase of a column of text.
+        How many rows contain each word or phrase of a text column.
     term_starts : int ndarray
         Where the terms of a column start.
     starts : int ndarray of shape (n_columns,)
@@ -104,7 +105,7 @@ class Statistics:
         n, d, n_units = len(units.used), rows.shape[1], len(units.starts)
         clipped, marginal, shape = np.empty((d, n_units)), np.empty((d, 3, n_units)), np.empty((d, 2, n_units))
         scores = np.empty((d, n))
-        # Features in rows, so that sums of units are sums of neighbours.
+        # Features are stored in rows, so that the rows of a unit are contiguous.
         for block in row_blocks(len(columns), 6 * n * max(place.stop - place.start for place in columns)):
             places = columns[block]
             place = slice(places[0].start, places[-1].stop)
@@ -122,7 +123,7 @@ class Statistics:
             x = 2 * ranks - 1
             square = x * x
             features = standardise_features(np.stack([(5 * square - 3) * x, (35 * square - 30) * square], axis=1))
-            # A column of two values has the same difference under any function.
+            # For columns of two values, all functions give the same difference.
             low, high = part.min(1, keepdims=True), part.max(1, keepdims=True)
             has_two = ((part == low) | (part == high)).all(1)
             shape[place] = np.where(has_two[:, None, None], 0, units.sum_rows(features))
@@ -138,7 +139,7 @@ class Statistics:
             clipped, marginal, shape, products = (
                 n_rows**0.5 * standardise_within(each, sizes) for each in (clipped, marginal, shape, products)
             )
-            # A column of many categories counts as one.
+            # Weight columns equally, whatever their number of categories.
             widths = [place.stop - place.start for place in columns]
             clipped /= np.sqrt(np.repeat(widths, widths))[:, None]
         return cls(
@@ -165,14 +166,14 @@ class Statistics:
 
     @property
     def n_features(self) -> int:
-        """The number of features that a permutation is multiplied with."""
+        """Number of features that each permutation is multiplied by."""
         sums = self.energy, self.marginal, self.products, self.levels.T, self.terms.T
         return max(each.shape[1] for each in sums)
 
     def __call__(self, members: NDArray[np.bool_]) -> tuple[dict[str, Floats], Floats, Floats, Floats, Floats]:
-        """Return the statistics by name, and differences: of columns, of categories, of products and of all terms.
+        """Return the statistics by name, and the differences of columns, of categories, of products and of terms.
 
-        Those of categories are chi-square of each categorical column, and the largest of the terms of each text.
+        The differences of categories are chi-square of each categorical column, then the largest of each text column.
 
         Parameters
         ----------
@@ -187,13 +188,13 @@ class Statistics:
 
         (n_first, n_second), (k_first, k_second) = sums(self.sizes), sums(self.kernel_sizes)
         n = n_first + n_second
-        # Times this, the difference of the means of a standardised feature has unit variance.
+        # Multiplied by this, the difference of the means of a standardised feature has unit variance.
         unit = np.sqrt(n_first * n_second / n)
 
         def difference(
             features: Floats, counts: tuple[Floats, Floats] = (n_first, n_second), found: Any = None
         ) -> Floats:
-            """Return the sizes of differences of means; 0 if only rounding, as between pairs of equal rows."""
+            """Return absolute differences of means; 0 if they are rounding errors."""
             of_first, of_second = sums(features) if found is None else found
             apart = np.abs(of_first / counts[0] - of_second / counts[1])
             return real_deviation(np.abs(features).sum(0) / (counts[0] + counts[1])[0], apart)
@@ -205,7 +206,7 @@ class Statistics:
             for k, norm, total in zip((k_first, k_second), norms, energy, strict=True)
         ]
         single = (k_first < 2) | (k_second < 2)
-        # If all rows of a sample are equal, only rounding would remain, and differ between equal permutations.
+        # If all rows of a sample are equal, only rounding errors would remain, which differ between equal permutations.
         scale = self.norms.sum() / self.kernel_sizes.sum()
         least = ROUNDING * scale + np.finfo(np.float64).tiny
         single |= np.abs(within[0] - within[1]) <= COMPUTED * scale
@@ -232,7 +233,7 @@ class Statistics:
             chi_square = np.add.reduceat(terms, self.level_starts, axis=1)
         largest = np.maximum(largest, np.maximum.reduceat(shape, 2 * self.starts, axis=1))
         totals = np.asarray(self.terms.sum(1))
-        # As if rows were permuted. One is added: where hardly any row is expected, a single one is no surprise.
+        # The variance if rows were permuted, plus one, so that one row is no surprise where hardly any is expected.
         variances = 1 + totals * (1 - totals / n) * n_first * n_second / n**2
         of_terms = np.abs((self.terms @ first.T).T - totals * n_first / n) / np.sqrt(variances)
         if len(self.term_starts):
@@ -249,14 +250,14 @@ def standardise_features(features: Floats) -> Floats:
 def standardise_within(features: Floats, sizes: Numbers) -> Floats:
     """Scale features, along the last axis, to mean 0 in each block and variance 1; constant ones to 0.
 
-    If units change samples within blocks, only differences within blocks vary between permutations. The rows of a group
-    come from one sample: if a column separates the samples, sums over groups vary far more than over as many rows.
+    If units are permuted within blocks, only differences within blocks vary between permutations. The rows of a group
+    come from one sample, so if a column separates the samples, sums over groups vary far more than over random rows.
 
     Parameters
     ----------
     features : ndarray of shape (..., n)
     sizes : int ndarray of shape (n_blocks,)
-        How many consecutive rows make each block.
+        Number of consecutive rows in each block.
     """
     means = np.add.reduceat(features, np.cumsum(sizes) - sizes, axis=-1) / sizes
     centred = features - np.repeat(means, sizes, axis=-1)
@@ -302,7 +303,7 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: Units) -> tup
     """Sum the standardised products of pairs of features, of different columns, over units.
 
     If there are many pairs, those whose products vary most are used: if two features are independent over all rows,
-    their relation cannot have changed.
+    their relation hardly differs between samples.
 
     Parameters
     ----------
@@ -344,7 +345,7 @@ def _sum_products(scores: Floats, columns: Sequence[slice], units: Units) -> tup
 def _count_levels(
     levels: Mapping[int, Numbers], columns: Sequence[slice], rows: Floats, units: Units
 ) -> tuple[csr_array, Numbers, Numbers]:
-    """Count the categories of columns by unit; those that occur once carry no information."""
+    """Count the categories of columns by unit; leave out those that occur once, which carry no information."""
     unit = np.repeat(np.arange(len(units.starts)), units.sizes)
     counts, starts, numbers = [np.empty((0, 2), dtype=np.intp)], [], []
     n_levels = 0
@@ -375,7 +376,7 @@ def _count_levels(
 
 
 def _factor(kernel: Floats, chosen: Numbers) -> Floats:
-    """Return features whose inner products are a kernel, or approximate it, from its values at some rows.
+    """Return features whose inner products equal or approximate a kernel, from its values at some rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The two-sample test: several statistics over the same permutations, combined into one exact p-value."""
+"""The two-sample test, which combines several statistics into one exact p-value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from fewratio.testing.permutations import ROUNDING, compute_divergences
 from fewratio.testing.row_units import Units
 from fewratio.testing.statistics import MAX_KERNEL_ROWS, Statistics, standardise_features, standardise_within
 
-# Weight of each statistic (docs/decisions/0009): chosen on simulated pairs of the kinds in
+# Weights of the statistics (docs/decisions/0009), chosen on simulated pairs of the kinds in
 # benchmarks/everyday/comparison.py, with other seeds than those of the records.
 WEIGHTS = {
     "energy distance": 4.0,
@@ -32,44 +32,45 @@ WEIGHTS = {
     "shape": 1.0,
     "categories": 4.0,
 }
-# A shift that would be found: in this share of so many draws; how often its range is doubled and halved.
+# A detectable shift is found in this share of this many draws; how often its range is doubled and halved.
 _POWER, _DRAWS, _DOUBLINGS, _HALVINGS = 0.8, 100, 4, 2
-# With very few rows: so many tests, of so many permutations, each with another shift by up to this factor (logarithm).
+# With very few rows: the number of tests, permutations per test, and the change of the logarithm of the shift.
 _TESTS, _PERMUTATIONS, _STEP = 12, 299, 0.4
 
 
 @dataclass(frozen=True, eq=False)
 class TwoSampleTest:
-    """What the test found.
+    """Result of `two_sample_test`.
 
     Attributes
     ----------
     statistic : float
-        Minus the decimal logarithm of the weighted harmonic mean of the statistics' tails.
+        Minus the decimal logarithm of the weighted harmonic mean of the tail probabilities of the statistics.
     null_distribution : ndarray of shape (n_permutations,)
-        The statistic of the permutations: all of them, including the observed one, if `is_enumerated`, else drawn ones.
+        The test statistic of the permutations: all of them, including the observed one, if `is_enumerated`, else
+        random ones.
     is_enumerated : bool
         Whether all permutations were enumerated.
     p_value : float
-        The share of permutations, including the observed one, whose statistic is at least the observed one.
+        The share of permutations, including the observed one, with at least the observed test statistic.
     p_values : dict of str to float
         The p-value of each single statistic.
     smallest_p_value : float
-        The p-value if no other permutation came near the observed one.
+        The smallest possible p-value.
     column_p_values : ndarray of shape (n_columns,)
-        Adjusted for all columns, step by step (`step_down`).
+        P-values of the columns, adjusted for all columns (`step_down`).
     pairs : int ndarray of shape (n_pairs, 2)
         The numbers of the features whose products were compared.
     pair_p_values : ndarray of shape (n_pairs,)
         The share of permutations in which any product differs as much as the product of these features.
     term_p_values : ndarray of shape (n_terms,)
-        Of all words and phrases of all columns of text, one column after the other: the share of permutations in which
-        any of them differs as much.
+        For each word and phrase, text column by text column, the share of permutations in which any word or phrase
+        differs as much.
     n_tested, n_in_kernels : (int, int)
-        Rows of each sample used for means, and for kernel statistics.
+        Number of rows of each sample used for means, and for kernel statistics.
     detectable_shift : float or None
-        If nothing was found, the shift of one column that the test would have found in four of five cases, in
-        deviations of the column (`_find_shift`).
+        If no difference was found, the shift of one column that the test finds in four cases out of five, in standard
+        deviations (`_find_shift`).
     """
 
     statistic: float
@@ -104,11 +105,11 @@ def two_sample_test(
 ) -> TwoSampleTest:
     """Test whether two samples come from one distribution.
 
-    Every statistic is computed for the observed samples and for all permutations, and turned into a tail: the chance of
-    a value as large under a Pearson type III distribution with the mean, variance and skewness of the other
-    permutations. The weighted harmonic mean of the tails is ranked among the permutations. The observed samples and
-    every permutation are treated in the same way, and everything else that the statistics use, such as units and kernel
-    widths, depends only on all rows together; so the test is exact at any size.
+    Each statistic is computed for the observed samples and all permutations, and turned into a tail probability: the
+    chance of a value as large under a Pearson type III distribution with the mean, variance and skewness of the other
+    permutations. The weighted harmonic mean of the tail probabilities is ranked among the permutations. Observed
+    samples and permutations are treated in the same way, and everything else that the statistics use, such as units
+    and kernel widths, depends only on all rows together; so the test is exact for any number of rows.
 
     Parameters
     ----------
@@ -117,24 +118,24 @@ def two_sample_test(
     is_first : bool ndarray of shape (n,)
         Which rows are in the first sample.
     columns : sequence of slice
-        Where the features of each column are.
+        The features of each column.
     n_permutations : int
-        How many to draw, at least 1; if there are no more, each is used once.
+        Number of permutations, at least 1; if fewer exist, each is used once.
     rng : numpy Generator
     blocks : int ndarray of shape (n,), optional
         Blocks of rows, see `make_exchange`.
     levels : mapping of int to int ndarray of shape (n,), optional
         For each categorical column, by its number, the category number of each row; -1 if missing.
     terms : mapping of int to sparse array of shape (n, n_terms), optional
-        For each column of text, by its number, which rows have which words and phrases.
+        For each text column, by its number, the words and phrases that each row contains.
     order : int ndarray of shape (n,), optional
-        `row_order`, if it is known.
+        The result of `row_order`, if it is known.
     estimator : RatioEstimator, optional
-        Its divergence becomes one more statistic, which counts as much as all others together.
+        Its divergence becomes one more statistic, with as much weight as all others together.
     report : callable
         Called with the number of finished permutations.
     shiftable : sequence of int
-        The features whose `detectable_shift` to compute.
+        The features to use for `detectable_shift`.
     """
     units = Units.of(rows, is_first, blocks, rng, order)
     in_kernels, _ = units.some(MAX_KERNEL_ROWS)
@@ -152,7 +153,7 @@ def two_sample_test(
         n_block = min(step, total - start)
         members = exchange.draw(n_block, rng) if every is None else every[start : start + n_block]
         if start == 0:
-            # The observed samples are treated like the others.
+            # Treat the observed samples like a permutation.
             members = np.concatenate([(units.labels == 0)[None], members])
         found.add(*statistics(members))
         if estimator is not None:
@@ -190,7 +191,7 @@ class _Null(NamedTuple):
     levels : ndarray of shape (1 + n_permutations, n_categorical)
         Chi-square of each categorical column, and the largest difference of a word of each text.
     is_enumerated : bool
-        Whether the observed samples are among the permutations, too.
+        Whether the permutations include the observed samples.
     """
 
     values: dict[str, Floats]
@@ -198,7 +199,7 @@ class _Null(NamedTuple):
     is_enumerated: bool
 
     def combine(self, values: dict[str, Floats], levels: Floats) -> tuple[Floats, dict[str, Floats], Floats]:
-        """Return the tails of `levels`, the values with the statistic of all categories, and the combined statistic."""
+        """Return the tails of `levels`, the values with the statistic of categories, and the combined statistic."""
         tails = np.empty((len(levels), 0))
         reference = self.values
         if levels.shape[1]:
@@ -220,7 +221,7 @@ class _Null(NamedTuple):
 
 
 class Found:
-    """The statistics of a division into two samples, the observed one first, then permuted ones, block by block."""
+    """The statistics of the observed samples, then of the permutations, collected in blocks."""
 
     def __init__(self) -> None:
         self.values = list[dict[str, Floats]]()
@@ -230,7 +231,7 @@ class Found:
     def add(
         self, values: dict[str, Floats], of_columns: Floats, of_levels: Floats, products: Floats, of_terms: Floats
     ) -> None:
-        """Add what `Statistics` returns."""
+        """Add the return value of `Statistics`."""
         if not self.values:
             self.of_pairs, self.of_terms = products[0], of_terms[0]
         self.values.append(values)
@@ -239,11 +240,11 @@ class Found:
         self.any_term.append(of_terms.max(1, initial=0))
 
     def combine(self, is_enumerated: bool, level_columns: Numbers) -> tuple[_Null, dict[str, Floats], Floats, Floats]:
-        """Return all statistics, those by name, their combination, and the difference of each column."""
+        """Return the null object, the statistics by name, their combination, and the difference of each column."""
         values = {name: np.concatenate([each[name] for each in self.values]) for name in self.values[0]}
         null, of_columns = _Null(values, np.concatenate(self.levels), is_enumerated), np.concatenate(self.of_columns)
         tails, values, combined = null.combine(null.values, null.levels)
-        # In deviations, like the other differences of columns.
+        # Convert to standard errors, like the other differences of columns.
         of_columns[:, level_columns] = np.maximum(of_columns[:, level_columns], -ndtri(tails / 2))
         return null, values, combined, of_columns
 
@@ -251,34 +252,33 @@ class Found:
 def _find_shift(
     X: Floats, units: Units, statistics: Statistics, null: _Null, combined: Floats, rng: np.random.Generator
 ) -> float | None:
-    """Find the shift of one column that the test would find in four of five cases, in deviations of the column.
+    """Return the shift of one column that the test finds in four cases out of five, in standard deviations.
 
-    The rows stay as they are, so that nothing has to be prepared again. Which of them are in the first sample is drawn:
-    the logarithm of the odds grows with the value of a random column, as it does between two normal distributions with
-    different means.
+    The rows are kept, so that features need not be computed again. The first sample is drawn instead: the log odds of
+    being in it grow linearly with the value of a random column, as for two normal distributions with different means.
 
     Parameters
     ----------
     X : ndarray of shape (n, n_columns)
         The columns that may shift.
     units, statistics, null, combined
-        Of the test of the same rows.
+        Intermediate results of the test of the same rows.
     rng : numpy Generator
 
     Returns
     -------
     float or None
-        None if samples that do not overlap in one column would be missed too often.
+        None if even samples that do not overlap in one column would be missed too often.
     """
     exchange, sizes = units.exchange, units.sizes
     values = units.sum_rows(standardise_features(X[units.used].T))
     values = rng.choice([-1, 1], (_DRAWS, 1)) * values[rng.integers(len(values), size=_DRAWS)]
     noise, ends = rng.logistic(size=values.shape), np.cumsum(exchange.sizes)
-    # Only differences within blocks decide who changes samples.
+    # Only differences within blocks decide which units are in the first sample.
     tilt = standardise_within(values, np.array(exchange.sizes))
 
     def draw(slope: float) -> tuple[float, float, float]:
-        """Return the slope, how often a difference is found, and how far apart the means are."""
+        """Return the slope, the share of draws in which a difference is found, and the distance of the means."""
         odds = noise + slope * tilt
         members = np.zeros(odds.shape, dtype=np.bool_)
         for end, size, count in zip(ends, exchange.sizes, exchange.counts, strict=True):
@@ -300,7 +300,7 @@ def _find_shift(
         middle = draw((low[0] + high[0]) / 2)
         low, high = (middle, high) if middle[1] < _POWER else (low, middle)
     apart = float(np.interp(_POWER, (low[1], high[1]), (low[2], high[2])))
-    # In deviations within samples, which are smaller than those of all rows.
+    # Convert to deviations within samples, which are smaller than those of all rows.
     return apart / (1 - share * (1 - share) * apart**2) ** 0.5
 
 
@@ -313,10 +313,10 @@ def _find_large_shift(
     units: Units,
     rng: np.random.Generator,
 ) -> float:
-    """Find what `_find_shift` cannot: a shift by more than the rows are apart, which a few rows may need.
+    """Find a shift beyond the range of the rows, which `_find_shift` cannot and which very few rows may need.
 
-    Samples are drawn from the rows, a column of one of them is shifted, and the whole test is made. The shift rises
-    after each difference that is missed, and falls by a quarter of that after each that is found.
+    Samples are drawn from the rows, a column of one sample is shifted, and the whole test is run. The shift rises after
+    each difference that is missed, and falls by a quarter of that step after each that is found.
     """
     used = units.used
     unit = np.repeat(np.arange(len(units.starts)), units.sizes)
@@ -339,11 +339,11 @@ def rank_statistics(statistics: Floats, is_enumerated: bool, observed: Floats | 
     Parameters
     ----------
     statistics : ndarray of shape (1 + n_permutations,)
-        The observed one, and those of the permutations.
+        The observed statistic, then those of the permutations.
     is_enumerated : bool
-        Whether the observed one is among the permutations; else it counts as one of them.
+        Whether the permutations include the observed statistic; otherwise it is counted too.
     observed : ndarray, optional
-        What to rank instead of `statistics` themselves.
+        Values to rank instead of `statistics`.
     """
     reference = np.sort(statistics[int(is_enumerated) :])
     # Rounding must not separate equal permutations.
@@ -352,15 +352,15 @@ def rank_statistics(statistics: Floats, is_enumerated: bool, observed: Floats | 
 
 
 def step_down(statistics: Floats, is_enumerated: bool) -> Floats:
-    """Return a p-value for each statistic, adjusted for all of them step by step (Westfall and Young 1993).
+    """Return step-down adjusted p-values of all statistics (Westfall and Young 1993).
 
-    A statistic is ranked among the largest that permutations have of it and of all that are smaller than it. The
-    p-value is at least that of every larger statistic.
+    Each statistic is ranked among the maxima, over permutations, of itself and all smaller statistics. Its p-value is
+    at least that of every larger statistic.
 
     Parameters
     ----------
     statistics : ndarray of shape (1 + n_permutations, n)
-        The observed ones, and those of the permutations.
+        The observed statistics, then those of the permutations.
     is_enumerated : bool
         As in `rank_statistics`.
     """
@@ -373,10 +373,11 @@ def step_down(statistics: Floats, is_enumerated: bool) -> Floats:
 
 
 def _tails(statistic: Floats, null: Floats, is_enumerated: bool) -> Floats:
-    """Return the chance of a value as large as each, under a Pearson type III distribution with the moments of `null`.
+    """Return the chance of a value at least as large under a Pearson type III distribution with the moments of `null`.
 
-    The moments leave out the permutation and those equal to it, such as the one with the samples swapped: a far value
-    would hide itself. A finite number of permutations cannot show a chance below the square of the rank.
+    The moments leave out the permutation itself and its equals, such as the one with the samples swapped, since an
+    extreme value would mask itself. A chance below the square of the rank is not used: so few permutations cannot show
+    it.
     """
     ranks = rank_statistics(null, is_enumerated, statistic).clip(1 / len(null))
     reference = np.sort(null[int(is_enumerated) :])

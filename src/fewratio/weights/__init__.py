@@ -1,4 +1,4 @@
-"""Weights that make one sample resemble another."""
+"""Compute weights that make one sample resemble another."""
 
 from fewratio.lazy import attach
 

@@ -13,14 +13,14 @@ from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column, shares_chart
 
 _BINS, _LARGE, _HEAVIEST, _VALUES = 30, 4, 10, 8
-# Columns of the chart, and of the table.
+# The most columns in the chart, and in the table.
 _DRAWN, _MOST_COLUMNS = 25, 600
-# Columns in the table until the reader asks for all: what fits a screen.
+# Columns shown until the reader asks for all: about one screen.
 _FIRST = 10
 
 
 def report_weights(result: Any, names: tuple[str, str], command: str | None) -> page.Report:
-    """Say whether the samples overlap, what a model gains by weights, and how they change each column.
+    """Report whether the samples overlap, whether weights improve a model, and how they change each column.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
 
 
 def draw_weights(result: Any) -> Picture:
-    """Draw how the weights are distributed, and the columns before and after weighting."""
+    """Draw the distribution of the weights, and the columns before and after weighting."""
     title = (
         f"Weights of {write_count(len(result), 'row')}: effective sample size {result.effective_sample_size:.1f}, "
         f"overlap {result.overlap:.2f}, {result.n_clipped} clipped"

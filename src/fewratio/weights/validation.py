@@ -14,12 +14,12 @@ from fewratio.errors import InputError, ParameterError, name_parameter
 from fewratio.progress import track
 
 _N_FOLDS = 5
-# The chance, on each side, of calling two models different that are not.
+# The chance, on each side, of calling two equally good models different.
 _CHANCE = 0.025
 
 
 class Validation(NamedTuple):
-    """The cross-validated error of a model at held-out training rows, with their weights.
+    """The cross-validated error of a model with and without weights, as weighted means over held-out training rows.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class Validation(NamedTuple):
     standard_error : float
         Standard error of their difference.
     margin : float
-        How large a difference must be to count: the standard error times Student's 97.5 % quantile, with the effective
-        sample size as degrees of freedom.
+        Smaller differences do not count: the standard error times the 97.5 % quantile of Student's t, with degrees of
+        freedom from the effective sample size.
     """
 
     model: str
@@ -45,7 +45,7 @@ class Validation(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What to do, and the measurement."""
+        """Whether to use the weights, and the measured errors."""
         gain = self.unweighted - self.weighted
         measured = (
             f"the cross-validated {self.measure} of {self.model} on the target is {self.weighted:.3g} with weights and "
@@ -59,7 +59,7 @@ class Validation(NamedTuple):
 
 
 def split_off_label(X_train: Any, X_target: Any, y: Any) -> tuple[Any, Any, NDArray[Any] | None]:
-    """Return both tables without the column to predict, and its values in the training rows."""
+    """Return both tables without the column to predict, and the values of this column in the training rows."""
     if y is None:
         return X_train, X_target, None
     if isinstance(y, str):
@@ -93,18 +93,18 @@ def _check_label(values: NDArray[Any], n_rows: int) -> NDArray[Any]:
 def validate(
     model: Any, given: Any, numbers: Floats, y: NDArray[Any], weights: Floats, rng: np.random.Generator
 ) -> Validation:
-    """Measure the error of a model with and without weights at folds of training rows that were left out.
+    """Cross-validate a model with and without weights on the training rows.
 
     Parameters
     ----------
     model : scikit-learn estimator or None
-        None: ridge regression for numbers, logistic regression for anything else, on the encoded columns.
+        None for ridge regression if `y` is numeric, else logistic regression, on the encoded columns.
     given : array or data frame
         The rows to validate at; for a user's model, as returned by `select_given`.
     numbers : ndarray of shape (n, d)
         The same rows, encoded.
     y, weights : ndarray of shape (n,)
-        Their labels and weights.
+        Labels and weights of the rows.
     rng : numpy Generator
         Draws the folds.
     """
@@ -137,7 +137,7 @@ def validate(
 
 
 def select_given(X_train: Any, y: Any, rows: Numbers) -> Any:
-    """Return rows of the user's table as the user's model sees them: without the column to predict."""
+    """Return rows of the user's table without the column to predict, as the user's model expects them."""
     frame = open_frame(X_train, "X_train")
     if frame is not None:
         return (frame.drop(y) if isinstance(y, str) else frame)[rows.tolist()].to_native()

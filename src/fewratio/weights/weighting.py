@@ -1,4 +1,4 @@
-"""Weights that make a training sample look like a target sample."""
+"""Weight a training sample so that it resembles a target sample."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from fewratio.charts.chart import Picture
     from fewratio.report.page import Report
 
-# The overlap is thin if the effective sample size is below this number and this share of the rows, or the mean ratio
-# below this.
+# The overlap is thin if the effective sample size is below this number and this share of the rows, or if the mean ratio
+# is below this.
 _THIN_SIZE, _THIN_SHARE, _THIN_RATIO = 10, 0.1, 0.1
-# Most rows per sample to fit the ratio to: more cost much and gain little.
+# The ratio is fitted to at most this many rows per sample; more would be slow and gain little.
 _MAX_ROWS = 5_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightResult(Reported):
-    """Weights of training rows, made by `importance_weights`; NumPy reads them as an array.
+    """Result of `importance_weights`; NumPy reads it as the array of weights.
 
     Attributes
     ----------
     weights : ndarray of shape (n_train,)
-        Pass these as ``sample_weight``.
+        The weights, to pass as ``sample_weight``.
     ratio : ndarray of shape (n_train,)
         The ratio before clipping and normalising.
     n_clipped : int
@@ -44,8 +44,8 @@ class WeightResult(Reported):
     samples : Samples
         The tables, and how their columns were encoded.
     overlap_by_column : dict
-        For each column, the share of target rows whose value lies within the range, or among the categories, of the
-        training rows; the smallest first.
+        For each column, the share of target rows with a value in the range, or among the categories, of the training
+        rows; the smallest share first.
     validation : Validation or None
         The error of a model with and without weights, if `y` was given.
     settings : dict
@@ -62,26 +62,26 @@ class WeightResult(Reported):
 
     @property
     def effective_sample_size(self) -> float:
-        """Size of an unweighted sample with the same variance of a mean: (sum w)^2 / sum w^2."""
+        """The size of an unweighted sample whose mean has the same variance: (sum w)^2 / sum w^2."""
         return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
 
     @property
     def overlap(self) -> float:
-        """Mean ratio at the training rows: about 1 for samples of one distribution, 0 without overlap."""
+        """The mean ratio at the training rows: about 1 if both samples have one distribution, 0 without overlap."""
         return float(self.ratio.mean())
 
     @property
     def advice(self) -> str | None:
-        """Whether to use the weights for the model, by its measured error; None without `y`.
+        """Whether to use the weights, from the cross-validated error of the model; None without `y`.
 
-        It is "use", "no difference seen" or "do not use", with the measurement. It applies to the model only: a mean
-        over the target needs weights in any case.
+        It says "use", "no difference seen" or "do not use", with the errors. It applies only to the model; to estimate
+        a mean over the target, always use the weights.
         """
         return None if self.validation is None else self.validation.advice
 
     @property
     def summary(self) -> str:
-        """What to know before using the weights: columns that do not overlap, the effective sample size, the advice."""
+        """A summary in words: columns that do not overlap, the effective sample size, and the advice."""
         apart = [f"{each.separates}, and no weights can make up for that" for each in self.samples.non_overlapping]
         size = f"effective sample size {self.effective_sample_size:.1f} of {len(self)} rows"
         least = [
@@ -101,7 +101,7 @@ class WeightResult(Reported):
         return min(_THIN_SIZE, _THIN_SHARE * len(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain numbers and lists."""
+        """Return the result as plain numbers and lists."""
         size = "effective_sample_size", "overlap", "overlap_by_column", "n_clipped"
         apart = [each.column for each in self.samples.non_overlapping]
         return make_plain(self, "weights", *size, "advice", "validation") | {"non_overlapping": apart}
@@ -112,7 +112,7 @@ class WeightResult(Reported):
         Returns
         -------
         Picture
-            It shows itself in a notebook; ``save(path)`` writes it to a file.
+            A chart that notebooks display; ``save(path)`` writes it to a file.
         """
         from fewratio.weights.report import draw_weights
 
@@ -149,9 +149,9 @@ def importance_weights(
 ) -> WeightResult:
     """Weight training rows by how typical they are of the rows that a model will be used on.
 
-    With `y`, `WeightResult.advice` says whether the weights help a model; often they do not. A warning says if the
-    samples overlap too little to rely on the weights: if `WeightResult.effective_sample_size` is below 10 and below
-    a tenth of the training rows, or if the mean ratio at them (`WeightResult.overlap`) is below 0.1.
+    If you pass `y`, `WeightResult.advice` says whether the weights help a model; often they do not. You are warned if
+    the samples overlap too little to rely on the weights: if `WeightResult.effective_sample_size` is below 10 and
+    below a tenth of the training rows, or if the mean ratio (`WeightResult.overlap`) is below 0.1.
 
     Parameters
     ----------
@@ -160,21 +160,20 @@ def importance_weights(
     X_target : array-like of shape (n_target, n_features)
         Rows like those the model will be used on; no labels are needed.
     y : str or array-like of shape (n_train,), optional
-        What a model should predict: its values in the training rows, or the name of their column. The weights do not
-        use this column. The error of the model with and without weights is cross-validated at no more than 5,000
-        training rows, with their weights.
+        Labels of the training rows, or the name of their column, which the weights do not use. The weighted error of
+        the model, fitted with and without weights, is cross-validated on at most 5,000 training rows.
     model : scikit-learn estimator, optional
         The model that you will fit to `X_train`, an array or a data frame as you pass it. By default ridge regression
-        if `y` holds numbers, else logistic regression, on the columns as numbers.
+        if `y` is numeric, else logistic regression, on the columns as numbers.
     estimator : RatioEstimator, optional
         Estimates the ratio; with alpha > 0 it is at most 1 / alpha. By default `ClassifierRatio` at alpha = 0
         (docs/decisions/0013-weights.md). It is fitted to at most 5,000 random rows of each sample.
     clip : float, optional
-        Largest ratio; larger ones are reduced to it before normalising. Lowers variance, adds bias.
+        Ratios are clipped to this value before normalising, which lowers the variance and adds bias.
     normalise : bool, default=True
         Whether to divide the weights by their mean.
     random_state : int, numpy Generator or None, default=0
-        Seeds an estimator that has no seed, and draws rows and the folds of the validation.
+        Draws rows and the folds of the validation, and seeds an estimator that has no seed.
     **columns
         What to do with columns: `columns`, `drop`, `keep`, `id`, `categorical`, `numeric`, `common`
         (`fewratio.ColumnOptions`).
@@ -185,7 +184,7 @@ def importance_weights(
 
     Examples
     --------
-    A straight line through a curve, fitted where the training rows are and where the target is:
+    A straight line fitted to a curve, without weights and with weights:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
@@ -207,7 +206,7 @@ def importance_weights(
     train, to_resemble, label = split_off_label(X_train, X_target, y)
     ratio_model = inputs.copy_seeded(estimator, ClassifierRatio(alpha=0.0), for_model)
     samples = inputs.read_samples(ratio_model, {"X_train": train, "X_target": to_resemble}, columns)
-    # Not copied: there may be many, and they may be in files.
+    # Do not copy the rows: there may be many, and they may be in files.
     X, target = (table.numbers for table in samples.tables)
     rows, target_rows = (draw_rows(each, _MAX_ROWS, rng) for each in (X, target))
     drawn = [np.ascontiguousarray(each, dtype=np.float64) for each in (target[target_rows], X[rows])]

@@ -1,4 +1,4 @@
-"""Methods: rows of parts and settings, each of which can judge the trials of a problem."""
+"""Methods, which combine parts and settings and can be evaluated on the trials of a problem."""
 
 from fewratio_bench.methods.base import Bench as Bench
 from fewratio_bench.methods.base import Method as Method

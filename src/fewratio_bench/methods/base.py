@@ -1,4 +1,4 @@
-"""What every method of the benchmark is."""
+"""Base classes of the methods in the benchmark."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 # The paper's grid of regularisers.
 REGS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-# By how much a quick run shortens trainings of several tasks per step.
+# A quick run shortens trainings of several tasks per step by this factor.
 QUICKER = 50
 # The paper's numbers of fine-tuning steps.
 STEPS = (1, 5, 10, 20, 30, 40, 50, 100, 200, 300, 400, 500)
@@ -32,20 +32,20 @@ _QUICK_STEPS = (10, 50, 200)
 
 @dataclass(frozen=True)
 class Bench:
-    """Where and how to run.
+    """Settings of a run.
 
     Attributes
     ----------
     device : str
-        Where to train.
+        Device to train on.
     folder : Path or None
-        Where checkpoints are kept; none are written without.
+        Folder for checkpoints; None to write no checkpoints.
     progress : bool, optional
-        Progress bars or not; by default on a terminal.
+        Whether to show progress bars; by default on a terminal.
     n_jobs : int
-        Processes to train in, on a CPU.
+        Number of training processes on a CPU.
     trained : dict
-        Models by what they were trained for: methods that differ only on the target share them.
+        Trained models, which methods that differ only on the target share.
     """
 
     device: str
@@ -55,8 +55,8 @@ class Bench:
     trained: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def checkpoint(self, *training: str | int) -> Path | None:
-        """Return the file from which a training that was cut off is resumed, if there can be one."""
-        # Needs safetensors, which a bare machine may lack.
+        """Return the file from which to resume an interrupted training; None if checkpoints are not possible."""
+        # Checkpoints need safetensors, which may not be installed.
         if self.folder is None or not find_spec("safetensors"):
             return None
         return self.folder / f".{seed_for(*training):x}.checkpoint"
@@ -73,18 +73,18 @@ class Bench:
         Parameters
         ----------
         train : callable
-            ``train(cases, checkpoint)`` trains for some of the cases together, and gives a result for each.
+            ``train(cases, checkpoint)`` trains for some of the cases together, and returns a result for each.
         cases : sequence
-            What to train for.
+            The cases to train for.
         is_complete : callable
-            Whether the training of a result went to its end.
+            Returns whether the training of a result is complete.
         *training : str or int
-            What the training is of; a checkpoint is known by that.
+            Identifies the training and its checkpoint.
 
         Raises
         ------
         KeyboardInterrupt
-            If one was interrupted: a half-trained model is not measured as if it were done. The checkpoints stay.
+            If a training was interrupted, since half-trained models are not evaluated. The checkpoints are kept.
         """
         n_jobs = 1 if torch.device(self.device).type == "cuda" else min(self.n_jobs, len(cases))
         parts = [[cases[number] for number in part] for part in np.array_split(np.arange(len(cases)), n_jobs)]
@@ -107,17 +107,17 @@ class Verdict(NamedTuple):
     Attributes
     ----------
     trial : Trial
-        Which split and size.
+        The trial, a split and a size.
     role : {"validation", "target"}
-        Which of its evaluations.
+        The evaluation of the trial.
     parameters : dict
-        The setting, as `Method.settings` gives it.
+        The setting, one of `Method.settings`.
     judgement : Judgement
-        What the method says.
+        The result of the method.
     seconds : float
-        Time of learning (members of an ensemble share it equally) and of judging.
+        Time for learning (shared equally by the members of an ensemble) and for evaluation.
     seed : int
-        Of the method's own randomness; 0 if it has none.
+        Seed of the method; 0 if it is not random.
     """
 
     trial: Trial
@@ -147,7 +147,7 @@ class Method(ABC):
     name : str
         Name in our tables.
     published : str or None
-        Name in the paper's tables, if it is the paper's.
+        Name in the paper's tables, if it is a method of the paper.
     """
 
     name: str
@@ -160,11 +160,11 @@ class Method(ABC):
 
     @property
     def criterion(self) -> str | None:
-        """The metric that a selection on validation goes by, if not the one that the table shows."""
+        """The metric for selection on validation, if it differs from that of the table."""
         return None
 
     def quick(self) -> Self:
-        """Return the same method with a small grid and a short training; what is quick as it is stays the same."""
+        """Return the method with a small grid and a short training, or unchanged if it is quick already."""
         return self
 
     @abstractmethod
@@ -177,7 +177,7 @@ class Method(ABC):
 
 
 class Ratios(NamedTuple):
-    """The ratios that the members of a method give for all tasks of an evaluation, with their circumstances.
+    """The ratios of the members of a method for all tasks of an evaluation.
 
     Attributes
     ----------

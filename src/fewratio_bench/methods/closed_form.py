@@ -1,4 +1,4 @@
-"""The learner in closed form."""
+"""The closed-form method."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ class ClosedForm(RatioMethod):
     Attributes
     ----------
     parameters : mapping
-        Its parameters.
+        Parameters of the estimator.
     n_draws : int
         Number of estimators.
     keep_aside : bool
@@ -49,7 +49,7 @@ class ClosedForm(RatioMethod):
         return [kept | {"n_draws": self.n_draws} | ({"keep_aside": True} if self.keep_aside else {})]
 
     def ratios(self, trials: Sequence[Trial], bench: Bench) -> Iterator[Ratios]:
-        """Learn from the sources of every split, and give the ratios of what was learned."""
+        """Learn from the sources of every split, and yield the ratios."""
         groups = by_split(trials)
         learning = repr(self), *(trial.seed() for trial in trials)
         if learning not in bench.trained:
@@ -78,7 +78,7 @@ def closed_form_values(models: Sequence[DiscriminantModel], episode: Episode, al
     support, query = (pair.rows.double().cpu().numpy() for pair in (episode.support, episode.query))
     n_tasks, n_support, n_columns = support.shape
     rows = np.concatenate([support, query], axis=1).reshape(-1, n_columns)
-    # A row is in many tasks; as bytes, rows are told apart fast.
+    # A row is in many tasks; comparing rows as bytes is fast.
     _, first, numbers = np.unique(rows.view(f"V{rows.strides[0]}"), return_index=True, return_inverse=True)
     of_support, of_query = [], []
     for model in models:

@@ -1,4 +1,4 @@
-"""Members of several methods together: their mean, or what is best on the validation datasets."""
+"""Combine members of several methods by their mean, or by the best weights on the validation datasets."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from fewratio.core.objectives import shares_of_expectations
 from fewratio_bench.methods.base import Bench, Parameters, RatioMethod, Ratios
 from fewratio_bench.problems import Problem, Trial
 
-# Of the mean square of ratios: members that are all the same have weights, too.
+# As a share of the mean square of ratios, so that equal members have unique weights too.
 _RIDGE = 1e-6
 
 
@@ -28,8 +28,8 @@ class Joined(RatioMethod):
     parts : tuple of RatioMethod
         The methods.
     stacked : bool
-        Whether each member has the weight, not negative, that is best on the validation datasets of the trial: stacked
-        regressions (Breiman 1996). Else all parts count the same, and the members of each.
+        Whether to use the non-negative weights that are best on the validation datasets of the trial: stacked
+        regressions (Breiman 1996). Otherwise all parts have equal weights, as do the members of each part.
     """
 
     published: str | None = None

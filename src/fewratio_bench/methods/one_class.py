@@ -42,7 +42,7 @@ class OneClassNetwork(nn.Module):
     """Base of the one-class networks: ``begin(rows)`` once before training, then `errors`."""
 
     def begin(self, rows: Tensor) -> None:
-        """Take from the normal rows what must be known before training starts; here nothing."""
+        """Prepare the training with the normal rows; here, do nothing."""
 
     @abstractmethod
     def errors(self, rows: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def train_on_sources(
     validation = NormalBlocks(table.rows, held_out, [role.validation for role in roles])
     histories = train(Ensemble(models, device), draw, validation, numerator_mean, plan)
     if any(history.stopped == "interrupted" for history in histories):
-        # A half-trained model is not measured as if it were done.
+        # Half-trained models are not evaluated.
         raise KeyboardInterrupt
     found = zip(sources, histories, strict=True)
     raise_if_diverged([source.name for source, history in found if not np.isfinite(history.best_validation)])
@@ -150,7 +150,7 @@ def errors_by_stage(
     training = numerator_only(support.unsqueeze(1), None if real is None else real.unsqueeze(1))
     judged = numerator_only(query.unsqueeze(1))
     for stage in train_in_stages(ensemble, lambda step: training, numerator_mean, stages):
-        # Not around the yield: what the caller does meanwhile is none of our business.
+        # Do not wrap the yield, so that the setting does not affect the caller.
         with torch.no_grad():
             errors = ensemble.evaluate(judged).squeeze(1)
         if not errors.isfinite().all():
@@ -217,13 +217,13 @@ class OneClass(Method):
     Attributes
     ----------
     network : {"autoencoder", "deep svdd"}
-        Which.
+        Kind of the network.
     train_on : {"target", "sources", "sources then target"}
-        On what; the paper's plain name, -S and -FT.
+        Data to train on; in the paper, the plain name, -S and -FT.
     latent_dims : tuple of int
-        Grid of the output's length.
+        Grid of the length of the output.
     steps : tuple of int
-        Grid of numbers of steps on the target; every one is recorded, which is the training curve.
+        Grid of numbers of steps on the target; all are recorded, as training curve.
     max_steps, validate_every, patience : int
         Training on the sources: steps at most, steps between validations, and validations without improvement.
     """

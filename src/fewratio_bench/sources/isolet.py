@@ -20,7 +20,7 @@ PARTS = ("isolet1+2+3+4.data", "isolet5.data")
 ARCHIVE = RawFile("isolet/isolet.zip", url="https://archive.ics.uci.edu/static/public/54/isolet.zip")
 # The speaker groups are known by row number only: 30 speakers of 52 rows each, three recordings lost.
 GROUP_ENDS = (1560, 3120, 4680, 6238, 7797)
-# Of the values, rows sorted within each dataset: the same whatever the packing.
+# Checksum of the values, with rows sorted within each dataset, so that the packing does not matter.
 VALUES_SHA256 = "c9651ecc9a701938f79e78ddfae9472f96433d7e46a8d6d66e962e235ab577c5"
 
 

@@ -34,11 +34,11 @@ class RawFile:
     Attributes
     ----------
     path : str
-        Where it lies below a data folder or the cache, with forward slashes.
+        Path of the file below a data folder or the cache, with forward slashes.
     url : str
-        Where it can be had.
+        Address to download the file from.
     sha256 : str or None
-        Of the whole file; a file that differs is refused.
+        Checksum of the whole file; a file that differs is refused.
     """
 
     path: str

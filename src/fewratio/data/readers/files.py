@@ -358,28 +358,28 @@ def read_table(
     header: bool | None = None,
     **others: Any,
 ) -> Any:
-    r"""Read a table from a file, or several that are used together, as the command line does.
+    r"""Read a table from a file, or several tables that are used together, like the command line.
 
     Parameters
     ----------
     *paths : path
         A .csv, .tsv, .parquet, .arrow, .feather, .jsonl, .ndjson, .xlsx, .npy or .npz file; text may be compressed
-        (.gz, .xz, .zip). Of several text files it is decided together whether the first line is a header.
+        (.gz, .xz, .zip). Whether the first line is a header is decided for all text files together.
     separator : str, optional
         Column separator of a text file. By default, tabs in .tsv files, and commas in others (semicolons with
         ``decimal=","``).
     decimal : str
         Decimal mark of a text file.
     header : bool, optional
-        Whether the first line of a text file names the columns. By default, that is decided from the lines below it,
-        with a warning where it is open.
+        Whether the first line of a text file names the columns. By default, this is decided from the lines below it,
+        with a warning if it is unclear.
     **others
-        None: another option is refused, with the one that is likely meant.
+        Not allowed; the error message suggests the option that was probably meant.
 
     Returns
     -------
     pyarrow.Table or ndarray of shape (n_rows, n_columns)
-        What the functions of fewratio use; an array if the file is .npy or .npz. A list of them if there are several.
+        A table for the functions of fewratio; an array for .npy and .npz files. A list for several files.
 
     Examples
     --------
@@ -409,16 +409,16 @@ def read_raw(file: TableFile, as_text: Sequence[str] = ()) -> RawTable:
 
 @dataclass(frozen=True, eq=False)
 class FileRows:
-    """The rows of a file that is never held whole; in a `RawTable` they have the place of a table of pyarrow.
+    """The rows of a file that is never in memory as a whole; used in a `RawTable` instead of a pyarrow table.
 
     Attributes
     ----------
     file : TableFile
     schema : pyarrow Schema
-        Of the columns, by their names in the file.
+        The types of the columns, by their names in the file.
     n_rows : int
     batches : callable
-        Reads the rows from the first one on; of some columns only, if ``columns`` names them.
+        Reads the rows from the first one on; only some columns if ``columns`` names them.
     """
 
     file: TableFile

@@ -34,11 +34,11 @@ def rotated_digits(name: str, tasks: NDArray[Any], digits: NDArray[np.integer[An
     Parameters
     ----------
     name : str
-        Of the collection.
+        Name of the collection.
     tasks : array of shape (6, n, d)
         The same n images in each rotation.
     digits : int array of shape (n,)
-        What each image shows.
+        The digit in each image.
     """
     datasets = [
         Dataset(f"{angle}deg-{digit}", f"{angle}deg", images[digits == digit])

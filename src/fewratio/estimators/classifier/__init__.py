@@ -1,4 +1,4 @@
-"""Ratios from classifiers."""
+"""Estimate ratios with classifiers."""
 
 from fewratio.lazy import attach
 

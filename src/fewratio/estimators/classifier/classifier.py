@@ -19,47 +19,47 @@ from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.classifier.kernel_logistic import KernelLogisticRegression, fit_logistic
 from fewratio.estimators.parameters import HasMethods, StrOptions, common
 
-# Next to 1, float64 has no finer steps: a probability beyond this is a 0 or 1 in all but name, and its odds are noise.
+# The precision of float64 near 1: the odds of probabilities closer to 0 or 1 than this are noise.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 # The default classifier has about a hundred features, and gains little from more rows per sample.
 _MAX_ROWS = 5_000
-# Least gain of calibration, in nats over all out-of-fold rows: more than its two parameters gain by chance.
+# The smallest gain of calibration, in nats over all out-of-fold rows: more than its two parameters gain by chance.
 _LEAST_GAIN = 2.0
 
 
 @dataclass(eq=False, repr=False)
 class ClassifierRatio(RatioEstimator):
-    """Relative ratio from the odds of a classifier between the two samples.
+    """Estimate the relative ratio by the odds of a classifier that separates the two samples.
 
-    If the classifier predicts P(numerator | x) = p, then p / (1 - p) is the plain ratio times n_nu / n_de. That factor
-    is divided out, and the relative ratio is computed from the plain one.
+    If the classifier predicts P(numerator | x) = p, then p / (1 - p) is the plain ratio times n_nu / n_de. The odds are
+    divided by that factor, and the relative ratio is computed from the plain one.
 
     Parameters
     ----------
     classifier : scikit-learn classifier, optional
-        Anything with `predict_proba` or `decision_function`; it is cloned, and its random state is set if it is None.
+        A classifier with `predict_proba` or `decision_function`. It is cloned, and seeded if its random state is None.
         By default a logistic regression on columns in robust units and Gaussian kernels, with a penalty chosen by
         cross-validation, fitted to at most 5,000 random rows per sample.
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     calibrate : bool or {"auto", "sigmoid", "isotonic"}, default="auto"
-        How out-of-fold scores correct the classifier's probabilities, which are often too sure: Platt's sigmoid
-        (True, "sigmoid"), isotonic regression, or not at all. "auto" uses the sigmoid if it raises the likelihood of
-        the out-of-fold rows by more than chance would, and does not calibrate the default classifier. If a sample has
-        one instance, no fold can be left out, and nothing is corrected.
+        How to calibrate the probabilities, which are often overconfident, on out-of-fold scores: Platt's sigmoid (True
+        or "sigmoid"), isotonic regression, or not at all. "auto" uses the sigmoid if it raises the likelihood of the
+        out-of-fold rows by more than chance, and does not calibrate the default classifier. If a sample has a single
+        row, there is no calibration.
     n_folds : int, default=5
-        Folds for the calibration; at most the size of the smaller sample.
+        Number of folds for the calibration; at most the size of the smaller sample.
     scale : {"columns", "none"}, default="none"
-        Units of the columns, as in `RuLSIF`. The default classifier scales them anyway.
+        Units of the columns, as in `RuLSIF`. The default classifier always scales them.
     random_state : int, numpy Generator or None
         Draws the folds and seeds the classifier.
 
     Attributes
     ----------
     classifier_ : scikit-learn classifier
-        The classifier, fitted to all instances; class 1 is the numerator.
+        The classifier, fitted to all rows; class 1 is the numerator.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`.
+        The ratio at the rows passed to `fit`.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class ClassifierRatio(RatioEstimator):
     def _calibrate(
         self, fresh: Any, X: Floats, is_nu: NDArray[np.int64], rng: np.random.Generator
     ) -> Callable[[Floats], Floats] | None:
-        """Learn how to turn the classifier's scores into log odds; None if they already are."""
+        """Return a function that turns the scores of the classifier into log odds; None if none is needed."""
         n_folds, has_odds = min(self.n_folds, *np.bincount(is_nu)), hasattr(fresh, "predict_proba")
         if not has_odds and (self.calibrate is False or n_folds < 2):
             raise ParameterError(
@@ -138,16 +138,16 @@ def _log_likelihood(log_odds: Floats, is_nu: NDArray[np.int64]) -> float:
 
 
 def _sigmoid(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Floats]:
-    """Fit Platt's sigmoid: log odds = slope * score + offset, with his targets a little inside 0 and 1."""
+    """Fit Platt's sigmoid: log odds = slope * score + offset, with targets slightly inside 0 and 1."""
     n_de, n_nu = np.bincount(is_nu)
     targets = np.where(is_nu == 1, (n_nu + 1) / (n_nu + 2), 1 / (n_de + 2))
     scale = max(float(np.abs(scores).max()), 1.0)
-    # A target between 0 and 1 is a row of either class, with weights.
+    # A target between 0 and 1 becomes one weighted row per class.
     features = np.tile(np.column_stack([scores / scale, np.ones(len(scores))]), (2, 1))
     signs = np.repeat([1.0, -1.0], len(scores))
     slope, offset = fit_logistic(np.inf, features, signs, np.concatenate([targets, 1 - targets]))
     if slope < 0:
-        # A negative slope would reverse the classifier, which only chance in small folds can suggest.
+        # A negative slope would reverse the classifier, which can only be chance in small folds.
         slope, offset = 0.0, logit(targets.mean())
     return np.poly1d([slope / scale, offset])
 
@@ -157,8 +157,8 @@ def _isotonic(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Fl
     from sklearn.isotonic import IsotonicRegression
 
     steps = IsotonicRegression().fit_transform(scores, is_nu)
-    # A step with rows of only one sample would have a probability of 0 or 1. A few extra rows per step, one of the
-    # smaller sample and the other in proportion, bound the ratio by the step's size in units of that sample.
+    # A step with rows of only one sample would have a probability of 0 or 1. So a few rows are added to each step: one
+    # of the smaller sample, and proportionally many of the other.
     _, step, counts = np.unique(steps, return_inverse=True, return_counts=True)
     share = is_nu.mean()
     n_more = 1 / min(share, 1 - share)
@@ -167,10 +167,10 @@ def _isotonic(scores: Floats, is_nu: NDArray[np.int64]) -> Callable[[Floats], Fl
 
 
 def _scores(classifier: Any, X: Floats) -> Floats:
-    """Return log odds from probabilities if there are any, else the decision function."""
+    """Return log odds from probabilities if the classifier has them, else its decision function."""
     if not hasattr(classifier, "predict_proba"):
         return np.asarray(classifier.decision_function(X), dtype=np.float64)
     probability = np.asarray(classifier.predict_proba(X), dtype=np.float64)
-    # Not 1 - p: the smaller probability has digits that the larger has lost.
+    # Do not use 1 - p: the smaller probability has digits that the larger one has lost.
     p_de, p_nu = probability.clip(LEAST_PROBABILITY).T
     return np.log(p_nu) - np.log(p_de)

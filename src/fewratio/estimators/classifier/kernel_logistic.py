@@ -16,33 +16,33 @@ from fewratio.core.units import ColumnScaling, column_scaling, rank_knots
 
 # Values are clipped at this many deviations.
 _FARTHEST = 5.0
-# How much the log odds may vary by each kind of features: prior variances at C = 1. Chosen on random pairs
-# and the tables of the development half (benchmarks/answers.py --only prior tables), without a record of the search.
+# Prior variances of the log odds from each kind of features at C = 1. Chosen on random pairs and the tables of the
+# development half (benchmarks/answers.py --only prior tables), without a record of the search.
 _OF_COLUMNS, _OF_NORM, _OF_KERNEL = 0.5, 0.03, 4.0
 _N_CENTRES = 100
-# If there are more columns, they have no weights of their own and act only through the kernel.
+# With more columns, there are no linear terms, only the kernels.
 MAX_COLUMNS = 200
 _JITTER = 1e-6
-# Added to the variances of whitened columns, in mean variances: of columns that others determine only rounding is left.
+# Added to the variances of whitened columns, in mean variances, since columns determined by others leave only rounding.
 _LEAST_VARIANCE = 1e-3
 # Newton steps, and the expected decrease of the loss below which a step is the last.
 _MAX_STEPS, _LEAST_DECREASE = 50, 1e-6
-# With two rows per class, folds say nothing of the penalty.
+# With two rows per class, folds do not help to choose the penalty.
 _N_FOLDS, _LEAST_FOLDS = 5, 3
-# The inverse penalties to choose from, and the gain, in nats, from which on one is used instead of 1.
+# The inverse penalties to choose from, and the gain in nats that is needed to use another one than 1.
 _CS, _LEAST_GAIN = (0.05, 0.2, 1.0, 4.0, 16.0), 1.0
 
 
 class KernelFeatures:
     """Features of a logistic regression: columns, the distance from the middle, and Gaussian kernels.
 
-    Columns are in robust units, or whitened: uncorrelated, each with unit variance. The kernels are around a hundred of
-    the rows, and whitened (Nystroem's method), so that their number does not change how much they may matter.
+    Columns are in robust units, or whitened: uncorrelated, each with unit variance. The kernels are centred on a
+    hundred of the rows and whitened (Nystroem's method), so that their number does not change their total weight.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Both samples, without their labels.
+        The rows of both samples.
     rng : numpy Generator
         Draws the centres; rows should be in the order of `row_order`.
     is_whitened : bool
@@ -50,7 +50,7 @@ class KernelFeatures:
     width : float
         The width of the kernels in median distances between the centres.
     is_ranked : bool
-        Whether columns are replaced by the normal scores of their ranks, so that far values do not set the unit.
+        Whether to replace columns by the normal scores of their ranks, so that outliers do not affect the units.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class KernelFeatures:
                 values, ranks = rank_knots(column)
                 self._scores.append((values, ndtri(ranks)))
             varying = self._rank(varying)
-        # A single far value moves the mean.
+        # Use medians, since a single outlier moves the mean.
         self._scaling = ColumnScaling(np.median(varying, axis=0), column_scaling([varying])[1])
         self._whitening: Floats | None = None
         if is_whitened:
@@ -92,7 +92,7 @@ class KernelFeatures:
         return np.concatenate([*parts, whitened, np.ones((len(X), 1))], axis=1)
 
     def weigh(self, X: Floats, coef: Floats) -> Floats:
-        """Return the features times these coefficients, without storing the features: for many rows."""
+        """Return the features times coefficients, without storing the features of all rows."""
         columns, norms, kernel = self._parts(X)
         n_columns, n_others = columns.shape[1], columns.shape[1] + 1
         of_kernel = solve_triangular(self._factor, coef[n_others:-1], lower=True, trans=1)
@@ -194,7 +194,7 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):
 
 
 def balance(is_first: NDArray[np.bool_]) -> Floats:
-    """Return weights that balance two samples: in total like two samples of equal size with the same accuracy."""
+    """Return weights that balance two samples, with the total of two equal samples of the same accuracy."""
     n_first, n_second = int(is_first.sum()), int((~is_first).sum())
     together = 2 / (1 / n_first + 1 / n_second)
     return np.where(is_first, together / n_first, together / n_second)
@@ -204,7 +204,7 @@ def balance(is_first: NDArray[np.bool_]) -> Floats:
 def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, start: Floats | None = None) -> Floats:
     """Return the coefficients of a logistic regression; the last feature, which is 1, has no penalty.
 
-    It uses Newton's method, with half steps if a whole one goes too far. scikit-learn's version warns if all rows are
+    It uses Newton's method, with half steps if a full step goes too far. scikit-learn's version warns if all rows are
     equal, and takes a second to import.
     """
     penalty = np.full(features.shape[1], 1 / C)
@@ -219,10 +219,10 @@ def fit_logistic(C: float, features: Floats, signs: Floats, weights: Floats, sta
     for _ in range(_MAX_STEPS):
         wrong = expit(-margins)
         gradient = penalty * coef - features.T @ (weights * signs * wrong)
-        # The product of a matrix with itself takes half the time.
+        # The product of a matrix with its transpose takes half the time.
         weighted = features * np.sqrt(weights * wrong * (1 - wrong))[:, None]
         hessian = weighted.T @ weighted
-        # If rows are equal, features that do not vary have no curvature of their own.
+        # If rows are equal, constant features have no curvature.
         hessian[np.diag_indices(len(coef))] += penalty + _JITTER**2 * hessian.trace() + np.finfo(np.float64).tiny
         step = cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
         decrease = float(gradient @ step)

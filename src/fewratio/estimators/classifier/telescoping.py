@@ -1,4 +1,4 @@
-"""A chain of easier ratios between samples that are far apart."""
+"""Estimate ratios of distant samples by a chain of easier ratios."""
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
@@ -25,31 +25,31 @@ class Telescoping(RatioEstimator):
     """Plain ratio as a product of ratios between neighbouring waymarks (Rhodes et al. 2020).
 
     Waymark k mixes pairs of rows, ``sqrt(1 - a_k^2) x_nu + a_k x_de`` with ``a_k = k / n_bridges``, about the mean of
-    both samples; the ends are the samples themselves. Neighbours overlap where the samples do not, so that each ratio
-    can be estimated, and log r is the sum of their logarithms. The divergence is Kullback-Leibler's, the numerator's
-    mean log ratio.
+    both samples; the ends are the samples themselves. Neighbouring waymarks overlap even if the samples do not, so each
+    ratio can be estimated, and log r is the sum of their logarithms. The divergence is the Kullback-Leibler divergence,
+    the mean log ratio of the numerator.
 
     Parameters
     ----------
     estimator : RatioEstimator, optional
-        Estimates each bridge; it must give a plain ratio (alpha = 0). By default a logistic regression that is
-        not calibrated: neighbours differ so little that calibrating each bridge would remove much of the difference.
+        Estimates the ratio of each bridge; it must be a plain ratio (alpha = 0). The default is a logistic regression
+        without calibration, since calibrating each bridge would remove much of the small differences.
     n_bridges : int, default=4
-        Number of ratios; 1 is the estimator itself.
+        Number of ratios; with 1, the result is that of the estimator.
     n_pairings : int, default=1
         How often the rows are paired for the waymarks between the samples. Each pairing adds as many rows as the larger
-        sample has: the result depends less on chance, but takes longer.
+        sample has, which makes the result more stable but takes longer.
     scale : {"columns", "none"}, default="none"
         Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
-        Pairs the rows, and seeds the bridges' estimators.
+        Pairs the rows, and seeds the estimators of the bridges.
 
     Attributes
     ----------
     bridges_ : list of RatioEstimator
-        The fitted estimators, from the numerator's end to the denominator's.
+        The fitted estimators, from the numerator to the denominator.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`.
+        The ratio at the rows passed to `fit`.
 
     Examples
     --------
@@ -78,12 +78,11 @@ class Telescoping(RatioEstimator):
         return float(kullback_leibler_divergence(ratio_nu))
 
     def bridge_losses(self, X_nu: Any, X_de: Any) -> Floats:
-        """Return the log loss with which each bridge separates the waymarks of two other samples.
+        """Return the log loss of each bridge at the waymarks of two held-out samples.
 
-        With samples that were held out it says two things. Where a loss is near zero a bridge is too easy to be
-        learned well, and more bridges are needed. And of two chains with equally many bridges the one with the lower
-        mean is the better. Rows must be held out before they are paired: within a pair, and between the pairings, a
-        row would be on both sides of a split of the waymarks.
+        A loss near zero shows that a bridge separates its waymarks too easily, so more bridges are needed. Of two
+        chains with equally many bridges, the one with the lower mean loss is better. Hold out rows before they are
+        paired; if you split waymarks instead, parts of one row end up on both sides.
 
         Parameters
         ----------
@@ -95,8 +94,8 @@ class Telescoping(RatioEstimator):
         Returns
         -------
         ndarray of shape (n_bridges,)
-            From the numerator's end to the denominator's; both sides of a bridge count alike, and 1 is the loss of a
-            coin.
+            Losses from the numerator to the denominator. Both sides of a bridge have the same weight, and guessing has
+            a loss of 1.
         """
         self._check_fitted()
         nu, de = self._open(X_nu, "X_nu"), self._open(X_de, "X_de")
@@ -141,10 +140,10 @@ def _default_bridge() -> ClassifierRatio:
 
 def _waymarks(X_nu: Floats, X_de: Floats, n_bridges: int, n_pairings: int, rng: np.random.Generator) -> list[Floats]:
     n = max(len(X_nu), len(X_de))
-    # The coefficients sum to more than 1, so without centring the waymarks would leave the way between the samples.
+    # The coefficients sum to more than 1, so without centring the waymarks would not lie between the samples.
     centre = (X_nu.mean(0) + X_de.mean(0)) / 2
-    # The same pairs for all waymarks: what is chance in one is then chance in its neighbour too, and cancels. Each row
-    # of the smaller sample stands in as many pairs as any other, give or take one.
+    # Use the same pairs for all waymarks, so that chance differences cancel between neighbours. The rows of the smaller
+    # sample are in equally many pairs, give or take one.
     x_nu, x_de = (
         np.concatenate([X[rng.permutation(n) % len(X)] for _ in range(n_pairings)]) - centre for X in (X_nu, X_de)
     )

@@ -1,4 +1,4 @@
-"""Learning from related datasets in closed form."""
+"""Learn from related datasets in closed form."""
 
 from fewratio.lazy import attach
 

@@ -47,22 +47,23 @@ _MOST_COMPONENTS_WITH_BACKGROUND = 512
 
 @dataclass(eq=False, repr=False)
 class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
-    """Relative density ratio from a handful of instances, learned from related datasets in seconds.
+    """Estimate the relative density ratio from few rows, after learning from related datasets in seconds.
 
-    Two covariance matrices describe what the sources have in common: of rows about their dataset's mean, and of these
-    means. They define coordinates in which each dataset is a Gaussian about its own mean. The few instances passed to
-    `fit` then give the posterior of each sample's mean, and the ratio of the two predictive densities, in closed form.
-    There is no iteration, any sample size from 1 on works, and you may change ``alpha`` after `pretrain`.
+    Two covariance matrices describe what the sources have in common: that of rows about the mean of their dataset, and
+    that of these means. They define coordinates in which each dataset is a Gaussian about its own mean. The few rows
+    passed to `fit` then give the posterior of the mean of each sample, and the ratio of the two predictive densities,
+    in closed form. There is no iteration, a single row per sample suffices, and you may change ``alpha`` after
+    `pretrain`.
 
     Parameters
     ----------
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     features : {"auto", "columns", "cosines"}, default="auto"
-        What to compute covariances of: the columns themselves (then datasets may also differ in their spread), or
-        random Fourier features of them. "auto" uses whichever does better on held-out sources.
+        Features whose covariances are computed: the columns (then datasets may also differ in their spread), or random
+        Fourier features of them. "auto" chooses the better one on held-out sources.
     n_components : int, default=1024
-        Number of random features. More are better, and slower to learn from.
+        Number of random features; more are better but slower.
     width : "auto" or float, default="auto"
         Width of the kernel that the random features approximate, in units of the root mean square distance of rows.
     shrinkage : "auto" or float, default="auto"
@@ -71,8 +72,8 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         How to scale columns first. "ranks" replaces values by their ranks among all rows of the sources, so that units
         and long tails do not matter; "columns" divides them by their deviations over all sources; "none" does nothing.
     device : str, default="cpu"
-        Where features of rows are computed after `pretrain`: "cuda", or "auto" for CUDA if available, need torch.
-        It may be changed at any time, and is not saved.
+        Device that computes the features of rows after `pretrain`: "cpu", or (with torch) "cuda" or "auto" for CUDA if
+        available. You may change it at any time; it is not saved.
     random_state : int, numpy Generator or None, default=0
         Seed of the random features.
 
@@ -83,15 +84,15 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
     settings_ : Settings
         The settings that were chosen.
     summary_ : Summary or None
-        Sums over the sources; None in a model that was read from a file.
+        Sums over the sources; None in a model that was loaded from a file.
     n_sources_, n_rows_ : int or None
-        Numbers of sources and of their rows; None in a model from a file that does not say.
+        Numbers of sources and of their rows; None if unknown.
     certainty_ : float or None
-        How certain ratios are: from samples of n rows, as certain as after this times sqrt(n) labelled rows.
+        The certainty of ratios: from samples of n rows, they are as certain as with this times sqrt(n) labelled rows.
     epsilon_ : float or None
-        Largest epsilon of the sources' differential privacy; None if one has none, or it is not known.
+        Largest epsilon of the differential privacy of the sources; None if a source has none, or if it is unknown.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`, each left out of its own sample; `predict` treats every row as new.
+        The ratio at the rows passed to `fit`, each left out of its own sample; `predict` treats every row as new.
 
     See Also
     --------
@@ -139,12 +140,11 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         Parameters
         ----------
         collection : Collection, Summary or sequence of Summary
-            The source datasets, at least two, or their summaries by `SourceMap.summarise`. The map then defines
-            features and units, not the parameters of this estimator; summaries of one source each are held out in turn
-            to choose the rest.
+            At least two source datasets, or their summaries by `SourceMap.summarise`. In the second case, the map
+            defines features and units, and summaries of single sources are held out in turn to choose other settings.
         validation : Collection, optional
             Datasets for choosing the settings. By default, or if there are fewer than four, sources are held out in
-            turn instead; fewer than four sources are too few to choose anything.
+            turn; with fewer than four sources, nothing is chosen.
 
         Returns
         -------
@@ -215,9 +215,9 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         return self._relearn(self._summary() + self._as_summary(source))
 
     def remove_source(self, source: Any) -> Self:
-        """Forget a dataset, as if it had never been among the sources; settings do not change.
+        """Remove a dataset from the sources, as if it had never been added; settings do not change.
 
-        Sources are not kept, so one that was never added is refused only if the sums show it.
+        Sources are not stored, so removing a dataset that was never added cannot always be detected.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         return self._relearn(self._summary() - self._as_summary(source))
 
     def _payload(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return what was learned as arrays and a JSON header."""
+        """Return the learned model as arrays and a JSON header."""
         model: DiscriminantModel = self._learned()
         parameters = self.get_params(deep=False)
         del parameters["device"]
@@ -277,7 +277,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
             for shrinkage in shrinkages
             for power in _POWERS
         ]
-        # If there are few sources, most directions in which datasets differ are not among theirs.
+        # With few sources, datasets differ mostly in directions in which the sources do not.
         n_components = min(self.n_components, _MOST_COMPONENTS_WITH_BACKGROUND)
         of_cosines += [
             Settings(n_components, widths[-1], shrinkage, 1.0, 1, background)
@@ -346,7 +346,7 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
     def _ratios_at_samples(self, rows: Floats, nu: Numbers, de: Numbers) -> Floats:
         """Return the ratios at the rows of both samples of many pairs, as `fit` would for each."""
         model, alpha = self._learned(), float(self.alpha)
-        # Each row once, in however many pairs it is.
+        # Compute each row once, however many pairs contain it.
         places, numbers = np.unique(np.concatenate([nu, de], axis=1), return_inverse=True)
         coordinates, n_nu, n_de = model(rows[places]), nu.shape[1], de.shape[1]
         numbers = numbers.reshape(len(nu), n_nu + n_de)

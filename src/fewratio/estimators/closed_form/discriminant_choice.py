@@ -65,14 +65,14 @@ Item = TypeVar("Item")
 
 
 class Learned(NamedTuple):
-    """What was learned from sources.
+    """The result of learning from sources.
 
     Attributes
     ----------
     model : DiscriminantModel
         The model of all sources.
     settings : Settings
-        How it was made.
+        The settings of the model.
     summary : Summary
         Sums over the sources.
     folds : sequence of (DiscriminantModel, sequence of ndarray)
@@ -106,7 +106,7 @@ def learn(
     scaling : ColumnScaling or RankScaling
         Units of the columns.
     candidates : sequence of Settings
-        What to choose from.
+        The settings to choose from.
     alpha : float
         Relative parameter of the squared error.
     seed : int
@@ -173,7 +173,7 @@ def learn_from_summaries(summaries: Sequence[Summary], candidates: Sequence[Sett
     summaries : sequence of Summary
         Summaries with one map, of at least two sources in all.
     candidates : sequence of Settings
-        What to choose from.
+        The settings to choose from.
     alpha : float
         Relative parameter of the squared error for choosing settings.
     """
@@ -348,7 +348,7 @@ def _borrow_certainty(calibration: Calibration, n_components: int, n_sources: in
 
 
 def _coordinate_settings(settings: Settings) -> tuple[float, bool]:
-    """Return the settings that coordinates depend on, besides the features."""
+    """Return the settings that coordinates depend on, in addition to the features."""
     return settings.shrinkage, settings.background > 0
 
 

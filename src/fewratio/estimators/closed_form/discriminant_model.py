@@ -1,4 +1,4 @@
-"""What a closed-form learner knows about a family of datasets."""
+"""The model of a closed-form learner."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,14 +31,14 @@ def at_size(values: Sequence[float], size: float, sizes: Sequence[int] = SIZES) 
 
 
 class Settings(NamedTuple):
-    """How a model is made from moments.
+    """Settings for making a model from moments.
 
     Attributes
     ----------
     n_components : int
         Number of random features; 0 for the columns themselves.
     width : float
-        Width of their kernel, in units of the root mean square distance of rows.
+        Width of the kernel of the random features, in units of the root mean square distance of rows.
     shrinkage : float
         How far the covariance within datasets is shrunk towards a multiple of the identity.
     power : float

@@ -1,4 +1,4 @@
-"""Outliers from related datasets in closed form: the ratio of normal rows to all, fitted to all datasets at once."""
+"""Learn in closed form from related datasets with marked outliers: the ratio of normal rows to all rows."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -115,7 +115,7 @@ class RowAndDatasetFeatures:
 
 
 class InlierMoments(NamedTuple):
-    """What Eq. 5 needs from the sources: means over the rows of a dataset, summed or averaged over datasets.
+    """The moments in Eq. 5: means over the rows of a dataset, summed or averaged over datasets.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class InlierMoments(NamedTuple):
 
 
 class InlierModel(NamedTuple):
-    """What was learned from sources.
+    """The model learned from sources.
 
     Attributes
     ----------
@@ -209,17 +209,17 @@ def _held_out_losses(folds: Sequence[InlierMoments], total: InlierMoments, alpha
 
 @dataclass(eq=False, repr=False)
 class InlierRatioEstimator(LearnedEstimator):
-    """Ratio of normal rows to all rows, learned from related datasets with marked outliers, in seconds.
+    """Estimate the ratio of normal rows to all rows, after learning from related datasets with marked outliers.
 
-    Use it for outliers that are not far from other rows, so that only related datasets show which rows are outliers.
-    The relative density ratio of the sources' normal rows (numerator) to all their rows (denominator, in which the
-    marked rows together count as much as all rows) is fitted to all sources at once, by least squares in random Fourier
-    features of the row and of its dataset's mean: Eq. 5 with moments averaged over the datasets. `fit` computes the
-    mean of a new dataset, and scales the ratio so that its mean is 1. Outside the range of the sources' values the
-    ratio falls with the distance from it.
+    Use it for outliers that are close to normal rows, so that only related datasets show which rows are outliers. The
+    relative density ratio of the normal rows of the sources (numerator) to all their rows (denominator, in which the
+    marked rows have the same total weight as all rows) is fitted to all sources at once, by least squares in random
+    Fourier features of the row and of the mean of its dataset: Eq. 5 with moments averaged over the datasets. `fit`
+    computes the mean of a new dataset, and scales the ratio so that its mean is 1. Outside the range of the sources,
+    the ratio falls with the distance from it.
 
-    Any number of rows from 1 on works, and you may change ``alpha`` after `pretrain`. The few known normals of a new
-    dataset do not change the weights.
+    A single row per sample suffices, and you may change ``alpha`` after `pretrain`. The few known normals of a new
+    dataset do not change the weights. Learning takes seconds.
 
     Parameters
     ----------
@@ -233,16 +233,16 @@ class InlierRatioEstimator(LearnedEstimator):
     Attributes
     ----------
     model_ : InlierModel
-        What was learned; the weight of a dataset's mean (``model_.features.context``) and the regulariser
+        The learned model. The weight of the mean of a dataset (``model_.features.context``) and the regulariser
         (``model_.reg``) were chosen by cross-validation over the sources.
     n_sources_, n_rows_ : int or None
-        Numbers of sources and of their rows; None in a model from a file that does not say.
+        Numbers of sources and of their rows; None if unknown.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`.
+        The ratio at the rows passed to `fit`.
 
     See Also
     --------
-    InlierOutlierDetector : Takes it as ``estimator`` once it is pretrained.
+    InlierOutlierDetector : Accepts it as ``estimator`` once it is pretrained.
     MetaRatioEstimator : Learns a network for the same purpose with ``episodes=Inliers()``, in minutes.
 
     Examples
@@ -273,8 +273,8 @@ class InlierRatioEstimator(LearnedEstimator):
         Parameters
         ----------
         collection : Collection
-            The source datasets, all with marked outliers; the other rows are the normal ones. If you only know normals,
-            mark every row that is not known to be normal.
+            The source datasets, all with marked outliers; unmarked rows are normal. If you only know normal rows, mark
+            all other rows.
 
         Returns
         -------

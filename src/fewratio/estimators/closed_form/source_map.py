@@ -1,4 +1,4 @@
-"""What is fixed before sites summarise their datasets: columns, ranges, units and features, but no rows."""
+"""The map that sites share before they summarise their datasets: columns, ranges, units and features, but no rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ _MAP = "the map"
 
 @dataclass(frozen=True, eq=False)
 class SourceMap(Stored):
-    """What all sites must agree on, so that their summaries can be added: made from one example table.
+    """The settings that all sites must share so that their summaries can be added.
 
-    It holds the names and kinds of columns, their ranges and units, and the seed of the features; no rows. Means,
-    deviations, medians, categories and, if no ranges are given, extremes of the example's columns are in it, so the
-    example should not be secret: use public or made-up rows.
+    A map is made from one example table. It contains the names and kinds of columns, their ranges and units, and the
+    seed of the features, but no rows. It also contains means, deviations, medians, categories and, unless you pass
+    ranges, extremes of the columns of the example, so use public or made-up rows.
 
     Attributes
     ----------
@@ -83,12 +83,13 @@ class SourceMap(Stored):
         example : array-like of shape (n, n_columns)
             A table with the same columns, of at least two rows.
         ranges : mapping of column to (low, high), optional
-            Lowest and highest values of columns of numbers; others are moved to them. By default those of the example,
-            of all columns together if ``scale`` is "none", with half as much again on either side.
+            Lowest and highest values of columns of numbers, at which values are clipped. By default the range of the
+            example (of all columns together if ``scale`` is "none"), extended by half its length on either side.
         n_components : int
             Number of random features; 0 for the columns themselves.
         width : float
-            Width of the kernel that they approximate, in units of the root mean square distance of the example's rows.
+            Width of the kernel that the random features approximate, in units of the root mean square distance of the
+            rows of the example.
         scale : {"columns", "none"}
             Whether columns are divided by their standard deviations in the example.
         random_state : int
@@ -128,17 +129,17 @@ class SourceMap(Stored):
         delta: float = 1e-5,
         random_state: int | np.random.Generator | None = None,
     ) -> Summary:
-        """Sum up one dataset; summaries of several add up.
+        """Summarise one dataset; summaries of several datasets can be added.
 
         Parameters
         ----------
         table : array-like of shape (n, n_columns)
             All rows of the dataset, with the columns of the map.
         epsilon, delta : float, optional
-            Add noise, so that the summary is differentially private: any row might have been another one. That takes
-            thousands of rows. Every summary of the same rows uses up as much again.
+            Privacy parameters. If passed, noise is added to make the summary differentially private, which needs
+            thousands of rows. Each further summary of the same rows uses the same privacy budget again.
         random_state : int or Generator, optional
-            Seed of the noise, for tests: with a seed that others know it hides nothing.
+            Seed of the noise, for tests only: noise with a known seed hides nothing.
         """
         columns = self.features.columns
         assert columns is not None

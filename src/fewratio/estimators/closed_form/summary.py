@@ -1,4 +1,4 @@
-"""Sources as sums: what a closed-form learner needs of related datasets, additive and without their rows."""
+"""Summaries of source datasets: additive sums for closed-form learning, without rows."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -46,13 +46,13 @@ def _bin(variance: float) -> int:
 class Summary(Stored):
     """Sums over one or more source datasets; sums of different datasets can be added.
 
-    ``a + b`` is the summary of the sources of both, ``a - b`` undoes that. No rows are kept, but a summary of very few
-    rows nearly is those rows.
+    ``a + b`` is the summary of the sources of both, and ``a - b`` removes those of b. No rows are stored, but a summary
+    of very few rows nearly reveals them.
 
     Attributes
     ----------
     features : FeatureMap
-        The features of rows, which are summed.
+        The map from rows to features, which are summed.
     n_sources, n_rows : int
         Numbers of datasets and of their rows.
     inverse_sizes : float
@@ -68,7 +68,7 @@ class Summary(Stored):
     mean_noise : float
         Sum over the datasets of the variance that noise, added to hide single rows, gives each feature of a mean.
     epsilon : float or None
-        Largest epsilon of the datasets' differential privacy; None if one has none, or it is not known.
+        Largest epsilon of the differential privacy of the datasets; None if a dataset has none, or if it is unknown.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Summary(Stored):
 
     @classmethod
     def of_sums(cls, features: FeatureMap, n: int, total: Floats, outer: Floats, mean_noise: float = 0.0) -> "Summary":
-        """Make the summary of one dataset of the sums of its features and of their outer products."""
+        """Make the summary of one dataset from the sums of its features and of their outer products."""
         mean, width = total / n, len(total)
         scatter = outer - n * np.outer(mean, mean)
         factor, signs = mean[None], np.ones(1)
@@ -125,7 +125,7 @@ class Summary(Stored):
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")
     def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
-        """Sum up datasets one after the other, in the memory of one summary and a block of features."""
+        """Summarise datasets one by one, in the memory of one summary and a block of features."""
         total = cls.make_empty(features)
         scatter, spreads, mean_sum = total.scatter, total.spreads, total.mean_sum
         sizes: list[int] = []

@@ -1,4 +1,4 @@
-"""Ratios from Gaussian kernels."""
+"""Estimate ratios with Gaussian kernels."""
 
 from fewratio.lazy import attach
 

@@ -1,4 +1,4 @@
-"""What kernel estimators share: Gaussian kernels around some of the instances, their centres and widths."""
+"""Gaussian kernels centred on some of the rows, shared by all kernel estimators."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from fewratio.core.ridge import Moments
 from fewratio.core.shapes import Floats
 from fewratio.core.units import ColumnScaling
 
-# More centres cost much and gain little.
+# More centres would be slow and gain little.
 MAX_CENTRES = 300
 
 
 def choose_centres(nu: Floats, de: Floats, centres: str | int, rng: np.random.Generator) -> Floats:
-    """Return the instances that carry a kernel: of the numerator, of both samples, or a number of both."""
+    """Return the kernel centres: the rows of the numerator or of both samples, or random rows of both."""
     at_most = MAX_CENTRES if isinstance(centres, str) else centres
     return pool_rows(nu, nu[:0] if centres == "numerator" else de, at_most, rng)
 
 
 def estimate_median(nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> float:
-    """Return the median distance between the scaled rows of both samples together; if there are many, of some."""
+    """Return the median distance between the scaled rows of both samples, or between random rows if there are many."""
     return float(median_distance(scaling(pool_rows(nu, de, MEDIAN_ROWS, rng))))
 
 
 def pool_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) -> Floats:
-    """Return all rows of both samples, or a random selection; for that they must be in the order of `row_order`."""
+    """Return all rows of both samples, or random rows, for which the samples must be in the order of `row_order`."""
     n_rows = len(nu) + len(de)
     if n_rows <= at_most:
         return np.concatenate([nu, de])
@@ -37,29 +37,29 @@ def pool_rows(nu: Floats, de: Floats, at_most: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True)
 class GaussianBasis:
-    """Features exp(-|x - c|^2 / sigma^2), one per centre c, of one or of several widths, evaluated block by block.
+    """Features exp(-|x - c|^2 / sigma^2), one per centre c, for one or several widths, evaluated in blocks.
 
     Attributes
     ----------
     centres : ndarray of shape (t, d)
         The centres, in the units of the samples.
     scaling : ColumnScaling
-        What is done to centres and instances before distances are taken.
+        Scaling of centres and rows before distances are computed.
     """
 
     centres: Floats
     scaling: ColumnScaling
 
     def blocks(self, rows: Floats, sigmas: Sequence[float]) -> Iterator[Iterator[Floats]]:
-        """Go through the rows in blocks; for each give its features of shape (n_block, t), width by width."""
+        """Yield, for each block of rows, an iterator over its features of shape (n_block, t) for each width."""
         centres, unit = self.scaling(self.centres), min(sigmas)
         for block in row_blocks(len(rows), len(centres), CACHED_VALUES):
-            # Distances are the dearer part for more than a few columns, so all widths share them.
+            # All widths share the distances, which are the slower part with more than a few columns.
             squares = squared_distances(self.scaling(rows[block]), centres, unit)
             yield (np.exp(-((unit / sigma) ** 2) * squares) for sigma in sigmas)
 
     def moments(self, nu: Floats, de: Floats, sigmas: Sequence[float]) -> list[Moments]:
-        """Sum what the weights depend on over all rows, width by width."""
+        """Return the moments that the weights depend on, for each width."""
         none = np.empty((0, len(self.centres)))
         moments = [Moments.of(none, none)] * len(sigmas)
         for features in self.blocks(nu, sigmas):

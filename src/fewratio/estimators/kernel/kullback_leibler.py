@@ -1,4 +1,4 @@
-"""The ratio that is nearest in the Kullback-Leibler sense: KLIEP."""
+"""KLIEP: the ratio with the smallest Kullback-Leibler divergence."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -20,10 +20,10 @@ from fewratio.estimators.kernel.gaussian_basis import GaussianBasis, choose_cent
 from fewratio.estimators.kernel.selection import kernel_widths
 from fewratio.estimators.parameters import POSITIVE, StrOptions, common
 
-# A kernel that reaches no denominator row would get an infinite weight; this is taken for the least mean of a kernel,
+# A kernel that is 0 at all denominator rows would get an infinite weight. The mean of a kernel is at least this value,
 # so that the ratio stays below its inverse.
 LEAST_MEAN = 1e-8
-# A numerator row that no kernel reaches, up to this, says nothing of the weights.
+# A numerator row at which all kernels are below this does not affect the weights.
 LEAST_KERNEL = 1e-150
 TOLERANCE = 1e-9
 MAX_STEPS = 200
@@ -34,24 +34,24 @@ class KLIEP(RatioEstimator):
     """Kullback-Leibler importance estimation procedure (Sugiyama et al. 2008), for the plain ratio.
 
     The ratio is a sum of Gaussian kernels ``exp(-|x - c|^2 / sigma^2)`` with weights w >= 0. It maximises the
-    numerator's likelihood among those whose mean over the denominator is 1. That is the minimum of
-    `fewratio.core.objectives.UnnormalisedKL`: scaling w shows that it has that mean by itself. The problem is convex,
-    and solved to its optimum. The divergence is the Kullback-Leibler divergence, the numerator's mean log ratio.
+    likelihood of the numerator subject to a mean of 1 over the denominator, which is the same as the minimum of
+    `fewratio.core.objectives.UnnormalisedKL` without that constraint. The problem is convex, and solved to its optimum.
+    The divergence is the Kullback-Leibler divergence, the mean log ratio of the numerator.
 
     Parameters
     ----------
     sigma : "median", "cv", float or sequence of float, default="median"
-        Kernel width; "median" is the median distance between the instances of both samples together. Of a sequence,
-        or for "cv" of multiples of the median (1/8 to 4, as in `RuLSIF`), the one with the least loss on held-out
-        folds is used.
+        Kernel width; "median" is the median distance between the rows of both samples together. From a sequence, or
+        with "cv" from multiples of the median (1/8 to 4, as in `RuLSIF`), the width with the smallest loss on held-out
+        folds is chosen.
     centres : {"both", "numerator"} or int, default="numerator"
-        Instances that carry a kernel, as in `RuLSIF`.
+        Rows to use as kernel centres, as in `RuLSIF`.
     n_folds : int, default=5
-        Folds for choosing the width. Where a sample has one instance nothing can be held out: the widest is used.
+        Number of folds for choosing the width. If a sample has a single row, the largest width is used.
     scale : {"columns", "none"}, default="none"
         Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
-        Draws folds, and centres and rows for the median where there are many.
+        Draws folds, and, if there are many rows, the centres and the rows for the median.
 
     Attributes
     ----------
@@ -60,9 +60,9 @@ class KLIEP(RatioEstimator):
     centres_ : ndarray of shape (n_centres, n_features)
         The kernel centres.
     weights_ : ndarray of shape (n_centres,)
-        Their weights.
+        Weights of the kernels.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`.
+        The ratio at the rows passed to `fit`.
 
     Examples
     --------
@@ -110,8 +110,8 @@ class KLIEP(RatioEstimator):
         n_folds = min(self.n_folds, n_nu, n_de)
         if n_folds < 2:
             return float(widths.max())
-        # Both samples are held out. Sugiyama et al. (2008) hold out the numerator's likelihood only, which rewards
-        # narrow kernels that stand between the rows of a small denominator: the ratio there is in the thousands.
+        # Hold out rows of both samples. Sugiyama et al. (2008) hold out only the numerator, which favours narrow
+        # kernels between the rows of a small denominator, where the ratio is in the thousands.
         fold = np.concatenate([deal(n, n_folds, rng) for n in (n_nu, n_de)])
         loss = UnnormalisedKL(float(self.alpha))
         losses = np.zeros(len(widths))
@@ -130,13 +130,13 @@ class KLIEP(RatioEstimator):
 def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:
     """Minimise ``linear'w - mean(log(phi w)) + reg/2 |w|^2`` over w >= 0.
 
-    A primal-dual interior-point method (Mehrotra's predictor); z are the multipliers of w >= 0. The Newton system is
-    scaled by D = sqrt(w / z), after which no eigenvalue is below 1 however alike the kernels are.
+    This is a primal-dual interior-point method (Mehrotra's predictor); z are the multipliers of w >= 0. The Newton
+    system is scaled by D = sqrt(w / z), so that no eigenvalue is below 1, however similar the kernels are.
 
     Parameters
     ----------
     phi : ndarray of shape (n_nu, t)
-        Features of the numerator's rows.
+        Features of the rows of the numerator.
     linear : ndarray of shape (t,)
         Mean features under the (mixed) denominator.
     reg : float
@@ -147,7 +147,7 @@ def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:
     if not n:
         return np.zeros(t)
     linear = linear.clip(LEAST_MEAN)
-    # Kernels of equal shares, as high as the loss likes best, and multipliers of equal complementarity.
+    # Start with equal shares of all kernels, scaled to minimise the loss, and multipliers of equal complementarity.
     w = 1 / (t * linear)
     squares = reg * (w @ w)
     w *= 2 / (1 + np.sqrt(1 + 4 * squares))
@@ -161,7 +161,7 @@ def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:
         scale = np.sqrt(w / z)
         scaled = phi * scale / (ratio[:, None] * np.sqrt(n))
         hessian = scaled.T @ scaled + np.diag(1 + reg * scale**2)
-        # If kernels are nearly equal, the 1 is lost in rounding, which then replaces it; the step is as good.
+        # If kernels are nearly equal, the 1 is lost in rounding, so a rounding error is added, which works as well.
         hessian[np.diag_indices(t)] += 10 * np.finfo(np.float64).eps * hessian.trace()
         newton = cho_factor(hessian, lower=True, check_finite=False)
 
@@ -180,5 +180,5 @@ def minimise(phi: Floats, linear: Floats, reg: float) -> Floats:
 
 
 def _longest(value: Floats, change: Floats) -> float:
-    """Return the longest step, at most 1, after which everything is still positive."""
+    """Return the longest step, at most 1, that keeps all values positive."""
     return min(1.0, 0.99 / max((-change / value).max(), 1e-300))

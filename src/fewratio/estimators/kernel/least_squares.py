@@ -22,7 +22,7 @@ from fewratio.estimators.kernel.gaussian_basis import MAX_CENTRES, GaussianBasis
 from fewratio.estimators.kernel.selection import DEFAULT_REG, REGS, Selection, candidates, kernel_widths, nearest
 from fewratio.estimators.parameters import POSITIVE, Interval, StrOptions, common
 
-# Rows of a table all of whose distances are held at once: 32 MB.
+# The most rows of a table for which all distances are kept in memory: 32 MB.
 _TABLE_ROWS = 2**11
 
 
@@ -32,33 +32,33 @@ class RuLSIF(RatioEstimator):
 
     The ratio is a sum of Gaussian kernels ``exp(-|x - c|^2 / sigma^2)`` whose weights solve Eq. 5.
 
-    Width and regulariser can be chosen by how well the ratio fits instances that were left out (J of Eq. 8; the
-    centres stay). The default is exact leave-one-out: each fit leaves out one instance of each sample, as often as the
-    smaller sample has instances (at most 2000). It costs one eigendecomposition per width. If a sample has a single
-    instance, nothing can be left out; then the candidates nearest to the median distance and to reg = 0.1 are used.
+    Width and regulariser can be chosen by the error at left-out rows (J of Eq. 8; the centres stay the same). The
+    default is exact leave-one-out: each fit leaves out one row of each sample, as often as the smaller sample has rows
+    (at most 2000). It needs one eigendecomposition per width. If a sample has a single row, the candidates closest to
+    the median distance and to reg = 0.1 are used.
 
     Parameters
     ----------
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     sigma : "median", float, "cv" or sequence of float, default="median"
-        Kernel width. "median" is the median distance between the instances of both samples together, "cv" the best
-        of multiples of that (1/8 to 4), a sequence the best of these.
+        Kernel width. "median" is the median distance between the rows of both samples together; "cv" chooses among
+        multiples of it (1/8 to 4), and a sequence lists the widths to choose from.
     reg : float, "cv" or sequence of float, default=0.1
-        The regulariser lambda; "cv" is the best of 0.001 to 10, a sequence the best of these.
+        The regulariser lambda; "cv" chooses among 0.001 to 10, and a sequence lists the values to choose from.
     centres : {"both", "numerator"} or int, default="both"
-        Instances that carry a kernel: those of both samples, of the numerator's, or so many drawn from both. Of more
-        than 300, 300 are drawn unless a number is given.
+        Rows to use as kernel centres: those of both samples, those of the numerator, or this many random rows of both.
+        Unless you pass a number, at most 300 random rows are used.
     clip : {"ratio", "weights"}, default="ratio"
-        What keeps the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)`` (the paper's form).
+        How to keep the ratio non-negative: ``r = max(0, w'phi)``, or ``w = max(0, w)`` (as in the paper).
     cv : "loo" or int, default="loo"
-        What is left out to choose parameters: each pair, or one of this many parts of both samples (at most as many
-        as the smaller sample has instances).
+        How to choose parameters: leave out single pairs of rows, or use this many folds of both samples (at most the
+        size of the smaller sample).
     scale : {"columns", "none"}, default="none"
-        Units of the columns: "columns" divides each by its standard deviation over both samples together (a constant
-        column stays), and widths are in units of these deviations.
+        Units of the columns: "columns" divides each by its standard deviation over both samples together (constant
+        columns do not change), and widths are in units of these deviations.
     random_state : int, numpy Generator or None
-        Draws centres, and rows for the median, where there are many, and what is left out together.
+        Draws folds or pairs, and, if there are many rows, the centres and the rows for the median.
 
     Attributes
     ----------
@@ -67,15 +67,15 @@ class RuLSIF(RatioEstimator):
     reg_ : float
         The regulariser that was used.
     cv_sigmas_, cv_regs_ : ndarray
-        The candidates that they were chosen from.
+        The candidate widths and regularisers.
     cv_scores_ : ndarray of shape (n_sigmas, n_regs) or None
-        J of each combination on what was left out, lower is better; None where there was no choice.
+        J of each combination at left-out rows, lower is better; None if nothing was chosen.
     centres_ : ndarray of shape (n_centres, n_features)
         The kernel centres.
     weights_ : ndarray of shape (n_centres,)
-        Their weights.
+        Weights of the kernels.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`.
+        The ratio at the rows passed to `fit`.
 
     Examples
     --------
@@ -149,12 +149,12 @@ class RuLSIF(RatioEstimator):
         return self.centres == "numerator" or self._draws(nu.shape[1] + de.shape[1]) or not len(nu)
 
     def _of_directions(self, rows: Floats, nu: Numbers, de: Numbers, n_directions: int) -> Floats:
-        """Do all that `_fit` does with nothing to choose, for many pairs at once, and perhaps their reverses too."""
+        """Fit many pairs at once with fixed parameters, in one or both directions; return the divergences."""
         alpha, reg = float(self.alpha), float(self._regularisers(nu.shape[1] + de.shape[1])[0])
         check_squares(rows)
         found = []
         for phi, shares in self._kernels(rows, np.concatenate([nu, de], axis=1), nu.shape[1]):
-            # The same kernels in both directions: the samples change places.
+            # Both directions have the same kernels, with the samples swapped.
             directions = np.stack([shares, shares[:, ::-1]][:n_directions])
             weights = ridge_weights(phi, directions, alpha, reg)
             if self.clip == "weights":
@@ -164,10 +164,10 @@ class RuLSIF(RatioEstimator):
         return np.concatenate(found, axis=1)
 
     def _kernels(self, rows: Floats, pairs: Numbers, n_nu: int) -> Iterator[tuple[Floats, Floats]]:
-        """Go through pairs of samples in blocks; give the kernels between the rows of each pair, and their shares.
+        """Yield, for blocks of pairs of samples, the kernels between the rows of each pair, and the shares of the rows.
 
-        One of the two has an axis of pairs of length 1. Where all pairs are made of the same rows, as in a permutation
-        test, the kernels are the same and the shares differ.
+        One of them has an axis of pairs of length 1: if all pairs consist of the same rows, as in a permutation test,
+        only the shares differ, otherwise only the kernels.
         """
         n_pairs, n_rows = pairs.shape
         shares = equal_shares(n_nu, n_rows - n_nu, rows)
@@ -180,7 +180,7 @@ class RuLSIF(RatioEstimator):
             for block in blocks:
                 yield phi, np.moveaxis(shares[:, place[block]], 0, 1)
         elif not per_pair and len(used) <= _TABLE_ROWS and len(used) ** 2 <= 16 * n_pairs * n_rows**2:
-            # Each distance is computed once, not once per pair; one that no pair needs costs less than that.
+            # Compute each distance once instead of once per pair, even if some distances are not needed.
             table = squareform(distances_within(ColumnScaling.of([rows[used]], self.scale)(rows[used])), checks=False)
             first, second = np.triu_indices(n_rows, 1)
             for block in blocks:
@@ -206,14 +206,15 @@ class RuLSIF(RatioEstimator):
         return phi
 
     def _draws(self, n_rows: int) -> bool:
-        """Return whether a fit to this many rows draws some of them: as centres, for the median, or to leave out."""
+        """Return whether a fit to this many rows uses random rows, as centres, for the median, or to leave out."""
         at_most = min(MAX_CENTRES if isinstance(self.centres, str) else self.centres, MEDIAN_ROWS)
         given = isinstance(self.sigma, Real) or (isinstance(self.sigma, str) and self.sigma == "median")
         return n_rows > at_most or not given or not isinstance(self.reg, Real)
 
     def _regularisers(self, n_centres: int) -> Floats:
         regs = REGS.copy() if isinstance(self.reg, str) else candidates("reg", self.reg)
-        # The Gram matrix of kernels has eigenvalues up to the number of centres; beside them this much is rounding.
+        # The Gram matrix of kernels has eigenvalues up to the number of centres, so smaller regularisers are lost in
+        # rounding.
         if regs.min() <= n_centres * np.finfo(np.float64).eps:
             raise ParameterError(
                 f"reg is {regs.min()}, which is lost in rounding with {n_centres} centres. Use a larger one."
@@ -223,7 +224,7 @@ class RuLSIF(RatioEstimator):
     def _scores(
         self, selection: Selection, nu: Floats, de: Floats, moments: list[Moments], rng: np.random.Generator
     ) -> Floats | None:
-        """Score the candidates, if there is a choice and if something can be left out."""
+        """Score the candidates; None if there is no choice, or if nothing can be left out."""
         if len(selection.sigmas) * len(selection.regs) == 1 or min(len(nu), len(de)) == 1:
             return None
         if isinstance(self.cv, str):

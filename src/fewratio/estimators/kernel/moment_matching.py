@@ -1,4 +1,4 @@
-"""Kernel mean matching: weights of the denominator's instances that give both samples the same mean kernel."""
+"""Kernel mean matching: weight the denominator rows so that both samples have the same mean kernel."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -21,10 +21,10 @@ from fewratio.estimators.kernel.selection import kernel_widths
 from fewratio.estimators.parameters import NOT_NEGATIVE, POSITIVE, Interval, common
 from fewratio.lazy import import_home
 
-# What is left of a kernel (its values are 1 at most) when its factor is complete: far below any `reg` of use.
+# A kernel (with values up to 1) is factorised until at most this is left, which is far below any useful `reg`.
 FACTOR_TOLERANCE = 1e-10
 TOLERANCE = 1e-10
-# The programme has one unknown per denominator row, and the kernel a value for each pair of rows: 3 GB at this many.
+# The programme has one unknown per denominator row; the kernel of this many rows takes 3 GB.
 MAX_ROWS = 20_000
 
 
@@ -36,38 +36,38 @@ class KMM(RatioEstimator):
 
         minimise 1/2 b'(K + reg I)b - kappa'b    where 0 <= b <= bound, |sum(b) - m| <= m tolerance
 
-    with K the Gaussian kernel of the denominator's rows and kappa_i = m mean_j k(de_i, nu_j). Elsewhere the ratio is
-    their mean, weighted by ``k(x, de_i) / |x - de_i|^2``: it passes through b at the denominator's rows, is continuous,
-    and stays between the least and the largest b.
+    where K is the Gaussian kernel of the denominator rows and kappa_i = m mean_j k(de_i, nu_j). At other rows, the
+    ratio is a mean of the b, weighted by ``k(x, de_i) / |x - de_i|^2``. It is continuous, equals b at the denominator
+    rows, and stays between the smallest and the largest b.
 
-    The solver is Clarabel (``pip install 'fewratio[kmm]'``). Time and memory grow fast with the denominator's rows, of
-    which there may be 20,000 at most.
+    The solver is Clarabel (``pip install 'fewratio[kmm]'``). Time and memory grow fast with the number of denominator
+    rows, which is limited to 20,000.
 
     Parameters
     ----------
     sigma : "median" or float, default="median"
-        Kernel width; "median" is the median distance between the instances of both samples together.
+        Kernel width; "median" is the median distance between the rows of both samples together.
     reg : float, default=0.1
-        Added to the diagonal of K; makes the solution unique, and smooth.
+        Added to the diagonal of K, to make the solution unique and smooth.
     bound : float, default=1000
-        Largest ratio; at least 1.
+        Largest ratio, at least 1.
     tolerance : float, default=0.01
-        How far from 1 the mean ratio over the denominator may be.
+        Largest difference between 1 and the mean ratio over the denominator.
     scale : {"columns", "none"}, default="none"
         Units of the columns, as in `RuLSIF`.
     random_state : int, numpy Generator or None
-        Draws rows for the median where there are many.
+        Draws rows for the median if there are many.
 
     Attributes
     ----------
     sigma_ : float
         The width that was used.
     X_de_ : ndarray of shape (n_de, n_features)
-        The denominator's rows.
+        The denominator rows.
     weights_ : ndarray of shape (n_de,)
         The ratios b at these rows.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`.
+        The ratio at the rows passed to `fit`.
 
     Examples
     --------
@@ -120,9 +120,9 @@ class KMM(RatioEstimator):
         rows, x = (self._scaling(each) / self.sigma_ for each in (self.X_de_, X))
         ratios = []
         for block in row_blocks(len(x), len(rows)):
-            # Exact distances: a denominator row must be at a distance of zero from itself.
+            # Use exact distances, so that a denominator row has a distance of zero from itself.
             square = cdist(x[block], rows, "sqeuclidean")
-            # Logarithms, so that far rows still have a nearest one; at a distance of zero that row alone counts.
+            # Use logarithms, so that far rows still have a nearest row; a row at distance zero has all the weight.
             share = softmax(-square - np.log(square.clip(min=1e-300)), axis=-1)
             ratios.append(share @ self.weights_)
         return np.concatenate(ratios)
@@ -133,8 +133,8 @@ def _quadratic_programme(
 ) -> Floats:
     """Minimise 1/2 b'(kernel + reg I)b - target'b where 0 <= b <= bound and total[0] <= sum(b) <= total[1].
 
-    With kernel = LL' and y = L'b beside b the quadratic form is diagonal. Kernel matrices are of low rank where the
-    data have few features, so L has few columns and a step of the solver costs little.
+    With kernel = LL' and additional unknowns y = L'b, the quadratic form is diagonal. With few features, kernel
+    matrices have a low rank, so L has few columns and the solver is fast.
     """
     clarabel = import_home("clarabel", "KMM")
     m = len(kernel)
@@ -163,7 +163,7 @@ def _quadratic_programme(
 
 
 def _factor(kernel: Floats) -> Floats:
-    """Return L of few columns with kernel = LL', by a pivoted Cholesky factorisation that stops once complete."""
+    """Return L with few columns and kernel = LL', by a pivoted Cholesky factorisation that stops once complete."""
     lower, pivots, rank, _ = dpstrf(kernel, tol=FACTOR_TOLERANCE, lower=1)
     factor = np.empty((len(kernel), rank))
     factor[pivots - 1] = np.tril(lower)[:, :rank]

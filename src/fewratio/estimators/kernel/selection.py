@@ -1,4 +1,4 @@
-"""The choice of a kernel width and a regulariser: candidates, and how well each does on rows it has not seen."""
+"""Choose a kernel width and a regulariser by the error at left-out rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,15 +15,14 @@ from fewratio.core.units import ColumnScaling
 from fewratio.errors import ParameterError
 from fewratio.estimators.kernel.gaussian_basis import GaussianBasis, estimate_median
 
-# The candidates behind "cv": widths as multiples of the median distance, and regularisers. Both hold the default.
-# Smaller regularisers win now and then where the ratio has no bound, by chance: J pays for a peak at a numerator's
-# instance and does not see it where the denominator has none.
+# The candidates of "cv": widths as multiples of the median distance, and regularisers; both include the default. With
+# an unbounded ratio, smaller regularisers are sometimes chosen by chance: J rewards a peak at a numerator row, and does
+# not notice it without a denominator row there.
 WIDTH_FACTORS = 2.0 ** np.arange(-3, 2.5, 0.5)
 REGS = 10.0 ** np.arange(-3, 1.5, 0.5)
 DEFAULT_REG = 0.1
 
-# Pairs that are left out one by one. With more of them the score's own noise falls no further in a way that matters,
-# and the cost of a choice no longer grows with the samples.
+# The most pairs to leave out one by one: more would be slower, and hardly make the score more precise.
 MAX_LEFT_OUT = 2000
 
 
@@ -34,7 +33,7 @@ def candidates(name: str, value: Any) -> Floats:
         values = values.astype(np.float64) if values.dtype.kind in "iufO" else np.empty(0)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         values = np.empty(0)
-    # As for a single width, and far beyond any other parameter.
+    # The same limits as for a single width, and far beyond those of any other parameter.
     if values.ndim != 1 or not len(values) or not ((values >= 1e-150) & (values <= 1e150)).all():
         raise ParameterError(
             f"{name} is {value!r}; of a sequence every candidate must be a positive number (1e-150 to 1e150), and "
@@ -44,7 +43,7 @@ def candidates(name: str, value: Any) -> Floats:
 
 
 def kernel_widths(sigma: Any, nu: Floats, de: Floats, scaling: ColumnScaling, rng: np.random.Generator) -> Floats:
-    """Return the widths to choose from: multiples of the median distance ("cv"), the median alone, or those given."""
+    """Return the widths to choose from: multiples of the median distance ("cv"), the median alone, or the user's."""
     if not isinstance(sigma, str):
         return candidates("sigma", sigma)
     factors = WIDTH_FACTORS if sigma == "cv" else np.ones(1)
@@ -58,18 +57,18 @@ def nearest(values: Floats, reference: float) -> int:
 
 @dataclass(frozen=True)
 class Selection:
-    """A grid of widths and regularisers, scored by J of Eq. 8 on instances that were left out; lower is better.
+    """A grid of widths and regularisers, scored by J of Eq. 8 at left-out rows; lower is better.
 
     Parameters
     ----------
     basis : GaussianBasis
-        The kernels; their centres stay the same whatever is left out.
+        The kernels; their centres stay the same when rows are left out.
     sigmas, regs : sequence of float, ndarray
         The grid.
     alpha : float
         Relative parameter.
     clip : {"ratio", "weights"}
-        What keeps the ratio non-negative.
+        How to keep the ratio non-negative.
     """
 
     basis: GaussianBasis
@@ -79,16 +78,16 @@ class Selection:
     clip: str
 
     def leave_one_out(self, nu: Floats, de: Floats, moments: list[Moments], rng: np.random.Generator) -> Floats:
-        """Score by leaving out pairs (nu_i, de_i), one at a time; gives a table of shape (n_sigmas, n_regs).
+        """Return scores of shape (n_sigmas, n_regs), leaving out pairs (nu_i, de_i) one at a time.
 
         Parameters
         ----------
         nu, de : ndarray
-            The samples, of two rows at least, in the order of `row_order`: chance pairs their positions.
+            The samples, with at least two rows each, in the order of `row_order`.
         moments : list of Moments
-            Of all rows, one per width.
+            Moments of all rows, one per width.
         rng : numpy Generator
-            Draws which rows make the pairs, `MAX_LEFT_OUT` of them at most.
+            Pairs the rows, at most `MAX_LEFT_OUT` pairs.
         """
         n_pairs = min(len(nu), len(de), MAX_LEFT_OUT)
         nu, de = (rows[rng.permutation(len(rows))[:n_pairs]] for rows in (nu, de))
@@ -100,9 +99,9 @@ class Selection:
         return self._score(np.concatenate(blocks, -1).reshape(len(self.sigmas), len(self.regs), -1), n_pairs)
 
     def k_fold(self, nu: Floats, de: Floats, moments: list[Moments], n_folds: int, rng: np.random.Generator) -> Floats:
-        """Score by leaving out one of k parts of both samples at a time; gives a table as `leave_one_out` does.
+        """Return scores like `leave_one_out`, leaving out one of k folds of both samples at a time.
 
-        There are as many folds as the smaller sample has rows at most; ``rng`` draws who is in which.
+        There are at most as many folds as rows in the smaller sample; ``rng`` draws the folds.
         """
         n_folds = min(n_folds, len(nu), len(de))
         folds = zip(*(np.array_split(rng.permutation(len(rows)), n_folds) for rows in (nu, de)), strict=True)

@@ -49,19 +49,19 @@ from fewratio.lazy import torch_is_installed
 
 # Possible `members`; the first is the default.
 _KINDS = "DiscriminantRatioEstimator", "MetaRatioEstimator"
-# Shares are those of few rows up to so many per sample; from so many on, only the classifier counts. Chosen on random
-# pairs and the tables of the development half (benchmarks/answers.py --only prior tables; docs/decisions/0008); what
-# they do without sources is shown by benchmarks/constants.py.
+# Up to the first number of rows per sample, shares are those of few rows; from the second on, only the classifier is
+# used. Chosen on random pairs and the tables of the development half (benchmarks/answers.py --only prior tables;
+# docs/decisions/0008); benchmarks/constants.py shows their effect without sources.
 _FEW, _MANY = 50, 400
-# The factor of the network's log-ratio at one row per sample: a single distance does not say how far is far, and pairs
-# that people compare are further apart than those it was trained on. J of 12 families is lower by .018 than without,
-# and at 3 hardly lower (benchmarks/defaults.py --one-row).
+# The factor of the network's log-ratio at one row per sample, since a single distance has no scale, and pairs that
+# people compare are further apart than those it was trained on. It lowers J of 12 families by .018, and a factor of 3
+# hardly lowers it further (benchmarks/defaults.py --one-row).
 _SHARPER = 2.0
 _ROUNDING = 1e-6
 # The relative parameters that the network was trained for.
 _ALPHAS = (0.1, 0.9)
-# Rows per sample that the network, and RuLSIF, are fitted to at most (benchmarks/constants.py); the classifier has its
-# own limit.
+# The most rows per sample to fit the network, and RuLSIF, to (benchmarks/constants.py); the classifier has its own
+# limit.
 _MAX_ROWS_NETWORK, _MAX_ROWS = 200, 5_000
 
 
@@ -86,69 +86,69 @@ class _Part(NamedTuple):
         """Multiply the log of the plain ratio that corresponds to a relative one."""
         if self.sharpness == 1:
             return ratio
-        # Rounding may take a ratio to its bounds, 0 and 1 / alpha.
+        # Rounding errors may turn a ratio into 0 or 1 / alpha.
         inner = np.clip(alpha * ratio, _ROUNDING, 1 - _ROUNDING)
         return ratio_of_log(self.sharpness * (np.log(inner / (1 - inner)) - np.log(alpha / (1 - alpha))), alpha)
 
 
 @dataclass(eq=False, repr=False)
 class AutoRatioEstimator(CertainEstimator, SavedEstimator):
-    """Relative density ratio, with related datasets or without: a mean of the ratios of several estimators.
+    """Estimate the relative density ratio by a mean of several estimators, with or without related datasets.
 
-    Without related datasets, it averages `UniversalRatioEstimator` in two units, that of each column and one for all
-    columns, and `ClassifierRatio`. After `pretrain` with related datasets, it averages what these say
-    (`DiscriminantRatioEstimator`), `UniversalRatioEstimator` and `ClassifierRatio`.
+    Without related datasets, it averages `UniversalRatioEstimator` in two units (one unit per column, and one for all
+    columns) and `ClassifierRatio`. After `pretrain` with related datasets, it averages `DiscriminantRatioEstimator`,
+    which learns from them, `UniversalRatioEstimator` and `ClassifierRatio`.
 
-    Every estimator counts as much as it helps: on parts of the two samples that were left out, on pairs of related
-    datasets that were held out, and on other collections. From 50 rows per sample on, the share of `ClassifierRatio`
-    rises, with the logarithm of the size; from 400 on, it is used alone. If the samples have different sizes, their
-    harmonic mean counts. Large samples are represented by rows drawn from them: 200 for the network, 5,000 for the
-    others. At one row per sample, where the network is too cautious, its log-ratio is doubled.
+    The weights of the estimators minimise the error at left-out parts of the two samples, on held-out pairs of related
+    datasets, and on other collections. From 50 rows per sample on, the share of `ClassifierRatio` rises with the
+    logarithm of the size; from 400 rows on, it is used alone. For samples of different sizes, the harmonic mean counts.
+    From large samples, random rows are used: 200 for the network, 5,000 for the others. At one row per sample, where
+    the network is too cautious, its log-ratio is doubled.
 
-    Without torch (``pip install 'fewratio[networks]'``) it is `ClassifierRatio` at all sizes, with a warning.
+    Without torch (``pip install 'fewratio[networks]'``), `ClassifierRatio` is used at all sizes, with a warning.
 
-    You can also give the estimators to average. Networks and closed forms err in different ways, so that their mean is
-    better than either: ``members=make_best_members()`` had the best ratios in the benchmark, and takes an hour or more
-    to learn without a GPU.
+    You can also pass the estimators to average. Networks and closed forms make different errors, so their mean is
+    better than either: ``members=make_best_members()`` had the best ratios in the benchmark, but takes an hour or more
+    to train without a GPU.
 
     Parameters
     ----------
     alpha : float, default=0.5
-        Relative parameter, 0 <= alpha < 1, of all members. The network knows 0.1 to 0.9; for any other RuLSIF is used
-        at all sizes.
+        Relative parameter of all members, 0 <= alpha < 1. The network supports 0.1 to 0.9; for other values, RuLSIF is
+        used instead.
     members : sequence of DiscriminantRatioEstimator and MetaRatioEstimator, optional
         The estimators to train on related datasets and to average, instead of those above.
     shares : sequence of float, optional
-        The share of each of ``members`` in the mean. By default both kinds count the same, however many there are of
-        each.
+        The share of each of ``members`` in the mean. By default both kinds have the same total share.
     scale : {"auto", "ranks", "columns", "none"}, default="auto"
-        Units of the columns. With related datasets "auto" learns twice, by "ranks", as `DiscriminantRatioEstimator`
-        does, and with "none", one unit for all columns. Without related datasets it uses "columns", as `RuLSIF` does,
-        and "none". How much each counts depends on what was left out or held out. `ClassifierRatio` has its own units,
-        and so do ``members``.
+        Units of the columns. With related datasets, "auto" learns twice, with "ranks" as in
+        `DiscriminantRatioEstimator`, and with "none", one unit for all columns. Without related datasets, it uses
+        "columns" as in `RuLSIF`, and "none". Their shares are chosen by the error at left-out or held-out data.
+        `ClassifierRatio` and ``members`` have their own units.
     random_state : int, numpy Generator or None
         Draws rows of large samples, and seeds the estimators.
 
     Attributes
     ----------
     learned_ : list of DiscriminantRatioEstimator and MetaRatioEstimator
-        What was learned from related datasets, if there were any: by default of columns and of cosines,
-        by ranks and in one unit.
+        The estimators that learned from related datasets, if any; by default from columns and from cosines, with ranks
+        and with one unit.
     learned_shares_ : tuple of float
-        Their share together in the mean for samples of 1, 3, 10 and 30 rows, before the two samples have their say.
-        It falls from 50 rows on, to none at 400.
+        Their total share for samples of 1, 3, 10 and 30 rows, before it is adapted to the two samples. It falls from
+        50 rows on, to 0 at 400.
     certainty_ : float or None
-        How certain ratios are: from samples of n rows, as certain as after this times sqrt(n) labelled rows.
+        The certainty of ratios: from samples of n rows, they are as certain as with this times sqrt(n) labelled rows.
     networks_ : list of Network
-        All networks among what was learned.
+        All networks in ``learned_``.
     members_ : list of RatioEstimator
-        What was fitted.
+        The fitted estimators.
     shares_ : list of float
-        The share of each in the mean.
+        The share of each fitted estimator in the mean.
     share_of_one_unit_ : float
-        The share of those that use one unit for all columns: above 0, the answer depends on the columns' units.
+        The share of the estimators with one unit for all columns. If it is above 0, the result depends on the units of
+        the columns.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`.
+        The ratio at the rows passed to `fit`.
 
     Examples
     --------
@@ -189,16 +189,16 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         *,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from related datasets: in seconds, unless networks are among the members.
+        """Learn from related datasets; this takes seconds unless there are networks among the members.
 
         Parameters
         ----------
         collection : Collection
             The source datasets, at least two.
         validation : Collection, optional
-            Datasets to choose settings and shares by, and for early stopping. By default sources are held out for that.
+            Datasets for choosing settings and shares, and for early stopping. By default, sources are held out.
         checkpoint : path, optional
-            File to keep the state of the training of networks in, as in `MetaRatioEstimator.pretrain`.
+            File to save the training of networks to, as in `MetaRatioEstimator.pretrain`.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
             return self
         members = [clone(member).set_params(alpha=self.alpha) for member in self.members]
         for number, member in enumerate(members):
-            # Only networks have a training to keep the state of.
+            # Only networks have a training state to save.
             is_kept = checkpoint is not None and hasattr(member, "training")
             file = {"checkpoint": f"{os.fspath(checkpoint)}{f'.{number}' * (number > 0)}"} if is_kept else {}  # type: ignore[arg-type]
             member.pretrain(collection, validation, **file)
@@ -225,7 +225,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
     def _learn(
         self, collection: Collection, validation: Collection | None
     ) -> tuple[list[Any], list[str], list[MixtureLoss], float | None]:
-        """Learn in closed form, and choose how much that should count beside what learns nothing from sources."""
+        """Learn in closed form, and choose the shares of learned estimators and others."""
         if self.scale not in ("auto", "ranks", "columns", "none"):
             raise ParameterError("scale has units of its own. With related datasets use 'ranks', 'columns' or 'none'.")
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
@@ -237,7 +237,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
             for kind in ("columns", "cosines")
         ]
         found = [each._learn(collection, validation) for each in learned]
-        # All have held out the same; of many datasets cosines keep fewer.
+        # All have held out the same datasets; if there are many, cosines keep fewer of them.
         folds = [
             ([model for model, _ in fold], fold[-1][1]) for fold in zip(*(each.folds for each in found), strict=True)
         ]
@@ -250,23 +250,23 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         return learned, [*names, *others], losses, certainty
 
     def _known_ranges(self) -> tuple[Floats, Floats] | None:
-        """Return what a part that learned knows of the sources."""
+        """Return the known ranges of the sources from one of the learned estimators."""
         found = (each._known_ranges() for each in self.learned_)
         return next((each for each in found if each is not None), None)
 
     @property
     def networks_(self) -> list[Any]:
-        """All networks among what was learned."""
+        """All networks among the learned estimators."""
         return [network for each in self.learned_ for network in getattr(each, "networks_", [])]
 
     @property
     def history_(self) -> Any:
-        """How the training of the first network went."""
+        """The history of the first network."""
         return self.networks_[0].history
 
     @property
     def finds_outliers(self) -> bool:
-        """Whether everything that was fitted recognises outliers, which the universal network does not."""
+        """Whether all fitted estimators recognise outliers, which the universal network does not."""
         return all(getattr(member, "finds_outliers", True) for member in self.members_)
 
     def _check_parameters(self, owner: str | None = None, prefix: str = "") -> None:
@@ -351,17 +351,17 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         self._keep_columns(learned[0]._source_columns)
 
     def _join_certainties(self, parts: Sequence[tuple[Any, float]]) -> None:
-        """Be as certain of a mean as of its networks, or if there are none as of its members on average."""
+        """Set the certainty of the mean: that of its networks, or if there are none, the average of its members."""
         of_networks = [(share, each.angles_) for each, share in parts if share and each.angles_ is not None]
         certainties = [(share, each.certainty_) for each, share in parts if share]
         if of_networks:
             self.angles_ = sum(share * angles for share, angles in of_networks) / sum(share for share, _ in of_networks)
         elif all(certainty is not None for _, certainty in certainties):
-            # The squared error of a mean, which is in proportion to 1 / k, is at most the mean of the squared errors.
+            # The squared error, proportional to 1 / k, is for a mean at most the mean of the squared errors.
             self.certainty_ = 1 / sum(share / certainty for share, certainty in certainties)
 
     def _copy_learned(self) -> list[Any]:
-        # Copies, so that what was fitted before is not changed where this is a copy itself.
+        # Use copies, since a copy of this estimator shares its members.
         return [copy(each).set_params(alpha=self.alpha) for each in self.learned_]
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:
@@ -391,7 +391,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         return relative_pearson_divergence(ratios, equal_shares(nu.shape[1], de.shape[1], ratios), float(self.alpha))
 
     def _for_many_pairs(self) -> RatioEstimator:
-        # Members are fitted for each pair, which takes long for most. A test is exact whatever it goes by.
+        # Fitting most members to each pair would be slow, and a test is exact with any estimator.
         if self.members is not None:
             return self
         if self.has_sources and any(self.learned_shares_):
@@ -419,7 +419,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
         return [part._replace(share=share) for part, share in zip(parts, shares.tolist(), strict=True) if share]
 
     def _parts_without_sources(self, X_nu: Floats, X_de: Floats, size: float) -> dict[str, _Part]:
-        """Return what learns nothing from sources, by the names of losses; the last one is for many rows."""
+        """Return the estimators that do not learn from sources, by the names of losses; the last is for many rows."""
         alpha = float(self.alpha)
         units: dict[str, ColumnScaling | RankScaling]
         if self.has_sources:
@@ -447,17 +447,17 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
                 "torch is not installed, so a classifier replaces the universal network. For samples this small the "
                 "network is better. To use it: pip install 'fewratio[networks]'."
             )
-        # The classifier has its own units.
+        # The classifier scales columns itself.
         return found | {"classifier": _Part(ClassifierRatio(alpha=self.alpha, random_state=self.random_state))}
 
     def _choose_shares(self, X_nu: Floats, X_de: Floats, size: float, others: dict[str, _Part]) -> Floats:
-        """Choose the shares with the least error by all that is known before, and on parts of both samples."""
+        """Choose the shares with the smallest error on held-out datasets, other collections and parts of samples."""
         models = [each.model_ for each in self.learned_] if self.has_sources else []
         names = [*LEARNED[: len(models)], *others]
         if self.has_sources and set(names) <= set(self._names):
             losses = [loss.select([self._names.index(name) for name in names]) for loss in self._losses]
         else:
-            # There are no sources, or another alpha than theirs needs another estimator.
+            # There are no sources, or a different alpha needs another estimator.
             losses = prior_losses(names, self.learned_[0].n_sources_ if models else 0)
         known, rng, most = [loss_at_size(losses, size)], np.random.default_rng(0), min(len(X_nu), len(X_de), MOST_ROWS)
         ratios = [
@@ -469,7 +469,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
 
 
 def _fade(size: float) -> float:
-    """Return the share of what is made for few rows: 1 up to 50 rows, 0 from 400 on."""
+    """Return the share of estimators for few rows: 1 up to 50 rows, 0 from 400 on."""
     return float(np.clip(np.log(_MANY / size) / np.log(_MANY / _FEW), 0, 1))
 
 
@@ -479,7 +479,7 @@ def _find_sharpness(size: float) -> float:
 
 
 def _others(alpha: float) -> list[str]:
-    """Name the estimators that learn nothing from sources, in the order of `_parts_without_sources`."""
+    """Name the estimators that do not learn from sources, in the order of `_parts_without_sources`."""
     if not _ALPHAS[0] <= alpha <= _ALPHAS[1]:
         return ["RuLSIF"]
     return ["network", "classifier"] if torch_is_installed() else ["classifier"]
@@ -488,7 +488,7 @@ def _others(alpha: float) -> list[str]:
 def _ratios_of_pairs(
     nu: Floats, de: Floats, rows: Floats, name: str, alpha: float, scaling: ColumnScaling | RankScaling
 ) -> Floats:
-    """Return the ratios of many pairs of samples at rows of each, by one of `_others`."""
+    """Return the ratios of many pairs of samples at rows of each, from one of `_others`."""
     if name.startswith("network"):
         from fewratio.estimators.networks.universal import UniversalRatioEstimator
 

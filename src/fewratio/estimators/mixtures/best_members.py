@@ -8,14 +8,14 @@ from fewratio.estimators.networks.settings import Architecture
 def make_best_members(
     networks: MetaRatioEstimator | None = None, *, n_draws: int = 4, n_components: int = 4096, random_state: int = 0
 ) -> list[MetaRatioEstimator | DiscriminantRatioEstimator]:
-    """Make networks, and closed-form estimators with other random features each.
+    """Make networks, and closed-form estimators with different random features.
 
     Parameters
     ----------
     networks : MetaRatioEstimator, optional
-        The networks; by default two of instances and two of distances.
+        The networks; by default two with mlp features and two with relational features.
     n_draws, n_components : int
-        Number of estimators in closed form, and of the random features of each.
+        Number of closed-form estimators, and number of random features of each.
     random_state : int
         Seed of the first draw, and of the default networks.
 

@@ -1,4 +1,4 @@
-"""How much each estimator counts in a mean of ratios: by held-out datasets, other collections and the two samples."""
+"""Choose the shares in a mean of ratios from held-out datasets, other collections and the two samples."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ class MixtureLoss(NamedTuple):
     Attributes
     ----------
     n_pairs : float
-        How many pairs of datasets it counts as: smaller samples than asked for count less.
+        Number of pairs of datasets that it counts as; smaller samples count less.
     products : ndarray of shape (m, m)
         Mean products of the ratios of two estimators.
     means : ndarray of shape (m,)
@@ -49,7 +49,7 @@ class MixtureLoss(NamedTuple):
 
     @classmethod
     def of_list(cls, values: Any) -> "MixtureLoss":
-        """Restore from what `to_list` gave; raise ``ValueError`` if it is invalid."""
+        """Restore from the output of `to_list`; raise ``ValueError`` if it is invalid."""
         n_pairs, products, means = (np.array(each, dtype=np.float64) for each in values)
         found = cls(float(n_pairs), products, means)
         if not (n_pairs > 0 and means.ndim == 1 and products.shape == means.shape * 2 and np.isfinite(products).all()):
@@ -83,7 +83,7 @@ class MixtureLoss(NamedTuple):
 def measure_sources(
     learned: Sequence[str], folds: Sequence[Fold], others: dict[str, Ratios], alpha: float, n_sources: int
 ) -> tuple[list[MixtureLoss], float | None]:
-    """Return the error of means of learned models and other estimators, and how sure the best means are.
+    """Return the error of means of learned models and other estimators, and the certainty of the best means.
 
     It is measured on pairs of datasets that were held out, together with the error on pairs of other collections with
     about as many sources, which counts as ten pairs.
@@ -106,7 +106,7 @@ def measure_sources(
     losses : list of MixtureLoss
         For each of `SIZES`, with the models first.
     certainty : float or None
-        As `measure_certainty` gives it.
+        Result of `measure_certainty`.
     """
     priors, losses, errors, falls = prior_losses([*learned, *others], n_sources), [], [], []
     for size, prior in zip(SIZES, priors, strict=True):

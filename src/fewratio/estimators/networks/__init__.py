@@ -4,5 +4,5 @@ from fewratio.lazy import attach, torch_is_installed
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
 if not torch_is_installed():
-    # Settings alone need none.
+    # The settings do not need torch.
     __all__ = ["Architecture", "Inliers", "Pairs", "Training"]

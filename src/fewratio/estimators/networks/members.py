@@ -1,4 +1,4 @@
-"""Which networks a meta-learned estimator is made of, and the training of all of them."""
+"""The networks of a meta-learned estimator, and their training."""
 
 import os
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from fewratio.estimators.networks.universal import universal_start
 from fewratio.estimators.source_columns import SourceColumns
 
 UNIVERSAL = "universal"
-# What is already good needs smaller steps.
+# Pretrained networks need smaller steps.
 _FINE_TUNING = 0.1
 
 
 class Network(NamedTuple):
-    """A trained network: its kind, itself, how the training went, and the angles of its intervals if it has any."""
+    """A trained network: its kind, model and training history, and the angles of its intervals if it has any."""
 
     kind: str
     model: nn.RatioModel
@@ -36,7 +36,7 @@ class Network(NamedTuple):
     angles: Floats | None = None
 
     def summary(self) -> str:
-        """Say in a line how the training went."""
+        """Summarise the training in a line."""
         history = self.history
         steps = history.step[-1] if history.step else 0
         return (
@@ -51,16 +51,16 @@ class Network(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What a training gives, and what a model file holds.
+    """The result of a training, and the content of a model file.
 
     Attributes
     ----------
     parameters : dict
-        The estimator's parameters at the time of the training.
+        The parameters of the estimator at the time of the training.
     networks : list of Network
         The networks.
     columns : SourceColumns
-        Of the sources.
+        The columns of the sources.
     """
 
     parameters: dict[str, Any]
@@ -69,7 +69,7 @@ class Trained(NamedTuple):
 
 
 def number_networks(architecture: Architecture, init: str) -> dict[str, range]:
-    """Say which kinds of networks to train, and the numbers of those of each kind."""
+    """Return the kinds of networks to train, and the numbers of the networks of each kind."""
     counts = dict.fromkeys(KINDS[architecture.features], architecture.n_networks)
     counts = {UNIVERSAL: 1} if init == UNIVERSAL else counts
     ends = [*accumulate(counts.values(), initial=0)]
@@ -140,7 +140,7 @@ def train_networks(
 
 
 def join_networks(models: Sequence[nn.RatioModel]) -> nn.RatioModel | nn.RatioCommittee:
-    """Put trained networks together; one alone stays what it is."""
+    """Join trained networks to a committee; return a single network unchanged."""
     return models[0] if len(models) == 1 else nn.RatioCommittee(models)
 
 
@@ -152,12 +152,12 @@ def build(
     generator: torch.Generator | None,
     scaler: nn.Standardiser | None,
 ) -> nn.RatioModel:
-    """Put the parts of a network together, untrained.
+    """Build an untrained network.
 
     Parameters
     ----------
     kind : {"mlp", "relational", "universal"}
-        Which network; the universal one is as it comes with the package.
+        Kind of the network; "universal" has the architecture of the network in the package.
     architecture : Architecture
         Sizes and forms.
     alpha : float
@@ -165,7 +165,7 @@ def build(
     n_features : int
         Number of columns of an instance.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     scaler : Standardiser, optional
         Applied to every instance first.
     """

@@ -1,4 +1,4 @@
-"""The paper's method: learn from related datasets how to estimate a ratio from a handful of instances."""
+"""The paper's method: learn from related datasets how to estimate a ratio from few rows."""
 
 import os
 from collections.abc import Sequence
@@ -29,30 +29,30 @@ _GROUPS: dict[str, type[Parameters]] = {group.__name__: group for group in (Pair
 
 @dataclass(eq=False, repr=False)
 class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
-    """Relative density ratio from a handful of instances, learned from related datasets.
+    """Estimate the relative density ratio from few rows, with a network trained on related datasets.
 
-    Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict`, as often as
-    you like: fitting is one pass through a network and one small linear system. If the source collection was encoded,
-    samples are data frames of the original columns, or arrays of the encoded ones.
+    Call `pretrain` once with the related datasets, then `fit` with two small samples and `predict` as often as you
+    like: fitting is one pass through a network and one small linear system. If the source collection was encoded, pass
+    data frames with the original columns, or arrays of the encoded ones.
 
     Parameters
     ----------
     alpha : float, default=0.5
         Relative parameter, 0 <= alpha < 1; the true ratio is at most 1 / alpha.
     episodes : Pairs or Inliers, optional
-        What to train on, and for which sample sizes; ``Pairs()`` by default.
+        The training tasks and their sample sizes; ``Pairs()`` by default.
     network : {"mlp", "relational", "both"} or Architecture, default="mlp"
-        The network, or networks; a name is short for ``Architecture(name)``.
+        The network or networks; a name is short for ``Architecture(name)``.
     training : Training, optional
-        How it is trained; ``Training()`` by default.
+        Settings of the training; ``Training()`` by default.
     init : {"random", "universal"}, default="random"
-        Where the training starts. With "universal" the network of `UniversalRatioEstimator` is trained further;
-        without any sources (`fit` at once) it is used as it is. It has an architecture of its own, and knows alpha from
-        0.1 to 0.9. It is of no use for inlier episodes.
+        Initial weights. With "universal", the network of `UniversalRatioEstimator` is trained further, or used
+        unchanged if you call `fit` without `pretrain`. It has its own architecture, supports alpha from 0.1 to 0.9, and
+        is of no use for inlier episodes.
     scale : {"columns", "none"}, default="columns"
-        Whether to centre and scale the columns by the sources' means and deviations, which the model then keeps.
+        Whether to standardise the columns by the means and deviations of the sources, which the model stores.
     device : str, default="auto"
-        "auto" uses a CUDA device if there is one.
+        Device that computes; "auto" uses a CUDA device if there is one.
     random_state : int, numpy Generator or None
         Random seed.
     progress : bool, optional
@@ -65,14 +65,14 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
     networks_ : list of Network
         The kind, the model and the history of each network that was trained.
     history_ : History
-        Losses by step, the chosen step and its standard error, of the first network.
+        Losses by step, the chosen step and its standard error, for the first network.
     angles_ : ndarray of shape (2, 4, 4) or None
-        How far ratios and divergences were off on held-out datasets, for `interval`; None if alpha is 0, after inlier
-        episodes, and if no validation was finite.
+        Errors of ratios and divergences on held-out datasets, for `interval`; None if alpha is 0, after inlier
+        episodes, or if no validation was finite.
     encoding_ : Encoding or None
-        The source collection's encoding of categories and missing values, applied to all samples.
+        The encoding of categories and missing values in the source collection, applied to all samples.
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`. Networks of relational features leave each row out of its own features;
+        The ratio at the rows passed to `fit`. Networks with relational features leave each row out of its own features;
         `predict` treats every row as new.
 
     Examples
@@ -108,11 +108,11 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
     progress: bool | None = None
     networks_: list[members.Network] = field(init=False)
     history_: History = field(init=False)
-    # What was learned from sources; nothing at first.
+    # The networks trained on sources, if any.
     _trained: members.Trained | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        # Not shared between estimators: set_params(training__max_steps=...) changes the object.
+        # A separate object for each estimator, since set_params(training__max_steps=...) changes it.
         self.episodes = Pairs() if self.episodes is None else self.episodes
         self.training = Training() if self.training is None else self.training
 
@@ -125,19 +125,19 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
     ) -> Self:
         """Learn from related datasets.
 
-        Ctrl-C stops after the current step and keeps the best model so far, with a warning; a second one aborts. Of
-        several networks those of another kind that have not begun are left out then.
+        Ctrl-C stops after the current step and keeps the best model so far, with a warning; pressing it again aborts.
+        With several kinds of networks, those that have not started are left out.
 
         Parameters
         ----------
         collection : Collection
             The source datasets, at least two.
         validation : Collection, optional
-            Datasets for early stopping. By default a tenth of the sources (2 to 10) is held out for that; with fewer
-            than six sources, all are used for both.
+            Datasets for early stopping. By default a tenth of the sources (2 to 10) are held out; with fewer than six
+            sources, all are used for both.
         checkpoint : path, optional
-            File to keep the state of the training in. If it is there, the training resumes from it; that needs a
-            ``random_state``. Networks of several kinds have a file each, with the kind at the end of its name.
+            File to save the state of the training to. If it exists, the training resumes from it, which needs a
+            ``random_state``. Each kind of network has its own file, with the kind at the end of its name.
 
         Returns
         -------
@@ -148,16 +148,16 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> Self:
-        """Read a model that `save` wrote. Nothing in the file is executed.
+        """Load a model from a file written by `save`. Nothing in the file is executed.
 
         Parameters
         ----------
         path : path
             The file.
         device : str
-            Where to put the model.
+            Device of the model.
         """
-        # First, so that a wrong name is not blamed on the file.
+        # Check the device first, so that a wrong name is not blamed on the file.
         resolve_device(device)
         return cls._of_file(path, *read_tensors(path, "model", finite=True), device=device)
 
@@ -178,7 +178,7 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
             if isinstance(value, dict):
                 values = {key: tuple(given) if isinstance(given, list) else given for key, given in value.items()}
                 found[name] = _GROUPS[str(values.pop("class"))](**values)
-        # That of the training may not be here.
+        # The device of the training may not exist here.
         return found | {"device": "auto"}
 
     def _restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
@@ -186,7 +186,7 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
         # A copy, so that changed settings differ visibly from those of the training.
         parameters = clone(self).get_params(deep=False)
         architecture = as_architecture(parameters["network"])
-        # Every layer has a tensor in the file: refuse what does not fit before it uses memory.
+        # Every layer has a tensor in the file: refuse files that do not fit before they use memory.
         if architecture.depth > len(arrays):
             raise ValueError(f"{architecture.depth} layers are not in it")
         with torch.device("meta"):
@@ -205,17 +205,17 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
         self.model_.to(resolve_device(self.device))
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters as in scikit-learn; ``network__`` ones turn a network's name into an `Architecture`."""
+        """Set parameters as in scikit-learn; ``network__`` parameters turn a name into an `Architecture`."""
         if isinstance(self.network, str) and any(name.startswith("network__") for name in params):
             self.network = Architecture(self.network)
         return super().set_params(**params)
 
     def _set_trained(self, trained: members.Trained) -> None:
-        """Take over what was learned from sources."""
+        """Set the networks trained on sources."""
         self._trained, self.networks_ = trained, trained.networks
         self.model_ = members.join_networks([network.model for network in trained.networks])
         self.history_ = trained.networks[0].history
-        # The mean of several networks is at most as far off as they are on average.
+        # The error of a mean of networks is at most the average of their errors.
         angles = [network.angles for network in trained.networks]
         self.angles_ = None if any(each is None for each in angles) else np.mean(angles, axis=0)  # type: ignore[arg-type]
         self._keep_columns(trained.columns)
@@ -254,19 +254,19 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
 def _empty(
     network: dict[str, Any], architecture: Architecture, parameters: dict[str, Any], n_features: int
 ) -> RatioModel:
-    """Put a network of a file together, without values."""
-    # Each its own: networks may have held out different sources.
+    """Build a network from a file, without values."""
+    # Networks may have held out different sources, so each has its own units.
     mean, deviation = (torch.empty(n_features, dtype=torch.float64) for _ in range(2))
     scaler = Standardiser(mean, deviation, torch.float32) if parameters["scale"] == "columns" else None
     alpha = float(parameters["alpha"])
     if network["kind"] == members.UNIVERSAL:
-        # The width of the file, whatever the network has that comes with this version.
+        # Use the width in the file, which may differ from that of the network in this version.
         return universal_with_units(alpha, scaler, int(network["width"]))
     return members.build(network["kind"], architecture, alpha, n_features, None, scaler)
 
 
 def _shape(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that make a model what it is; the others only say how it is trained."""
+    """Return the parameters that define the model, without those of the training."""
     architecture = as_architecture(parameters["network"]).get_params()
     kept = {name: parameters[name] for name in ("alpha", "init", "scale")}
     return kept | architecture | {"episodes": type(parameters["episodes"]).__name__}
@@ -279,18 +279,18 @@ def pretrain_together(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Train several estimators of the same settings as one batched program, each on its own sources.
+    """Train several estimators with the same settings as one batched program, each on its own sources.
 
-    Much faster than one by one, and with the same result up to rounding.
+    This is much faster than one by one, with the same result up to rounding.
 
     Parameters
     ----------
     estimators : sequence of MetaRatioEstimator
-        They may differ in ``random_state`` and in the episodes' ``n_support`` and ``n_support_de`` only.
+        Estimators that differ at most in ``random_state`` and in ``n_support`` and ``n_support_de`` of the episodes.
     collections : sequence of Collection
-        The sources of each.
+        The sources of each estimator.
     validations : sequence of Collection or None
-        The validation datasets of each.
+        The validation datasets of each estimator.
     checkpoint : path, optional
         As in `MetaRatioEstimator.pretrain`.
     """
@@ -310,7 +310,7 @@ def pretrain_together(
     networks = members.train_networks(parameters, collections, validations, checkpoint)
     diverged, incomplete = [], []
     for estimator, collection, found in zip(estimators, collections, networks, strict=True):
-        # A network that has diverged is no reason to lose the others.
+        # Keep the other networks if one has diverged.
         kept = [network for network in found if np.isfinite(network.history.best_validation)]
         if not kept:
             diverged.append(collection.name)

@@ -40,7 +40,7 @@ class Pair:
     shares : Tensor of shape (..., 2, n_nu + n_de)
         The rows' shares in the numerator's and in the denominator's mean. Without masks the leading axes are missing.
     n_nu : int
-        How many of the rows are the numerator's.
+        Number of rows of the numerator.
 
     Examples
     --------
@@ -75,36 +75,36 @@ class Pair:
             sides = ((nu, nu_mask), (de, de_mask))
             real = [torch.ones_like(rows[..., 0], dtype=torch.bool) if mask is None else mask for rows, mask in sides]
             shares = masked_shares(torch.cat(real, dim=-1), shares)
-        # Frozen: for all but the constructors.
+        # The dataclass is frozen except for constructors.
         vars(self).update(rows=torch.cat([nu, de], dim=-2), shares=shares, n_nu=nu.shape[-2])
 
     @classmethod
     def from_joined(cls, rows: Float[Tensor, "... n d"], shares: Float[Tensor, "... 2 n"], n_nu: int) -> "Pair":
-        """Make a pair of rows that are joined already."""
+        """Make a pair from joined rows."""
         pair = cls.__new__(cls)
         vars(pair).update(rows=rows, shares=shares, n_nu=n_nu)
         return pair
 
     @property
     def nu(self) -> Float[Tensor, "... n_nu d"]:
-        """The numerator's rows."""
+        """The rows of the numerator."""
         return self.rows[..., : self.n_nu, :]
 
     @property
     def de(self) -> Float[Tensor, "... n_de d"]:
-        """The denominator's rows."""
+        """The rows of the denominator."""
         return self.rows[..., self.n_nu :, :]
 
     def __getitem__(self, tasks: Any) -> "Pair":
         """Return some of the tasks of a batch, by an index of the first axis."""
-        # Without masks the shares are every task's.
+        # Without masks, all tasks have the same shares.
         return Pair.from_joined(
             self.rows[tasks], self.shares if self.shares.dim() == 2 else self.shares[tasks], self.n_nu
         )
 
     @cached_property
     def derived(self) -> dict[Any, Any]:
-        """What the parts of a model have computed from this pair, kept for the next part that needs it."""
+        """A cache of values that the parts of a model have computed from this pair."""
         return {}
 
     def __repr__(self) -> str:
@@ -126,11 +126,11 @@ class Episode:
     Attributes
     ----------
     rows : Tensor of shape (..., n, d)
-        The rows of both pairs joined, the support's first: a network takes them in one go.
+        The joined rows of both pairs, the support first, for one pass through a network.
     alpha : Tensor of shape (...) or None
-        Which relative ratio each task asks for, where the tasks do not all ask for the same.
+        Relative parameter of each task, if the tasks differ in it.
     support_index : int Tensor of shape (q,) or None
-        Which of the support's rows each query row is, -1 for none of them; None if no query row is in the support.
+        The support row that equals each query row, -1 for none; None if no query row is in the support.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class Episode:
         alpha: Float[Tensor, "..."] | None = None,
         support_index: Int[Tensor, " q"] | None = None,
     ) -> "Episode":
-        """Make an episode of rows that are joined already."""
+        """Make an episode from joined rows."""
         n_support = support_shares.shape[-1]
         support = Pair.from_joined(rows[..., :n_support, :], support_shares, n_support_nu)
         query = Pair.from_joined(rows[..., n_support:, :], query_shares, n_query_nu)

@@ -35,7 +35,7 @@ _TASKS_AT_ONCE = {"cpu": 512, "cuda": 4096}
 
 
 class Job(NamedTuple):
-    """What one model is trained on.
+    """The training data and settings of one model.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class Job(NamedTuple):
     validation : Collection or None
         Datasets for early stopping; if none, some of the sources are held out.
     build : callable
-        ``build(n_features, generator, scaler)`` gives the untrained model.
+        ``build(n_features, generator, scaler)`` returns the untrained model.
     episodes : Episodes
-        What is drawn from the datasets. Models that are trained together may differ in the sizes of the samples only.
+        The training tasks. Models that are trained together may differ only in the sizes of the samples.
     random_state : int, numpy Generator or None
         Random seed.
     """
@@ -86,7 +86,7 @@ def train_jobs(
     jobs : sequence of Job
         One per model.
     training : Training
-        How all of them are trained.
+        Settings of the training of all models.
     objective : Objective
         The query loss.
     scale : {"columns", "none"}
@@ -94,7 +94,7 @@ def train_jobs(
     device, progress, checkpoint
         As in `MetaRatioEstimator`.
     identity : JSON value
-        What else a checkpoint must agree in.
+        Further values that must agree with those of a checkpoint.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Settings of `MetaRatioEstimator`, in groups: what it trains on, what the network is, and how it is trained.
+"""Settings of `MetaRatioEstimator` in groups: training tasks, network and training.
 
-They are plain values, and come without torch.
+They are plain values that do not need torch.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -18,14 +18,14 @@ KINDS = {"both": ("mlp", "relational"), "mlp": ("mlp",), "relational": ("relatio
 
 @dataclass(repr=False)
 class Episodes(Parameters):
-    """Base of what is trained on: small estimation tasks cut from the source datasets."""
+    """Base of training tasks: small estimation tasks cut from the source datasets."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_support": [COUNT, tuple, list],
         "n_support_de": [None, COUNT, tuple, list],
         "n_query": [COUNT],
     }
-    # Whether a numerator only ever meets the denominator of its own dataset.
+    # Whether numerators are only paired with the denominator of the same dataset.
     paired: ClassVar[bool]
 
     n_support: int | tuple[int, int] = (1, 10)
@@ -63,11 +63,11 @@ class Pairs(Episodes):
     Parameters
     ----------
     n_support : int or (int, int), default=(1, 10)
-        Size of the samples to prepare for, or a range of sizes.
+        Number of rows per sample to train for, or a range of numbers.
     n_support_de : int or (int, int), optional
-        The same for the denominator where it differs.
+        Number of rows of the denominator, if it differs.
     n_query : int, default=64
-        Instances per side on which an adapted ratio is evaluated in training; at least as many as the largest support.
+        Rows per sample at which an adapted ratio is evaluated in training; at least as many as the largest support.
 
     Examples
     --------
@@ -81,21 +81,20 @@ class Pairs(Episodes):
 
 @dataclass(repr=False)
 class Inliers(Episodes):
-    """Train on the normal instances of a dataset against its unlabelled ones, for outlier detection.
+    """Train on the normal rows of a dataset against its unlabelled rows, for outlier detection.
 
-    These are the episodes of Algorithm 2 of the paper. The source datasets must say which of their instances are
-    outliers.
+    These are the episodes of Algorithm 2 of the paper. The outliers of the source datasets must be marked.
 
     Parameters
     ----------
     n_support : int or (int, int), default=(1, 10)
-        Number of normal instances to prepare for, or a range of numbers.
+        Number of normal rows to train for, or a range of numbers.
     n_support_de : int or (int, int), default=100
-        The same for the unlabelled instances; 100 is the paper's.
+        Number of unlabelled rows, or a range of numbers; the paper uses 100.
     n_query : int, default=64
         As in `Pairs`.
     n_inliers : int, optional
-        How many normal instances of a dataset count as known; half of them by default.
+        How many normal rows of a dataset count as known; half of them by default.
 
     Examples
     --------
@@ -114,27 +113,27 @@ class Inliers(Episodes):
 
 @dataclass(repr=False)
 class Architecture(Parameters):
-    """What networks a model consists of, and of what size.
+    """The kinds and sizes of the networks of a model.
 
     Parameters
     ----------
     features : {"mlp", "relational", "both"}, default="mlp"
-        What the ratio is linear in: a network of the instance and of the dataset vectors (Eq. 2), or one of the
-        instance's distances to the support instances. With "both" the ratio is the mean of two networks'.
+        Features of the ratio, which is linear in them: a network of the row and of the dataset vectors (Eq. 2), or a
+        network of the distances of the row to the support rows. With "both", the ratio is the mean of two networks.
     n_networks : int, default=1
-        Number of networks of each kind, trained from different starts; the ratio is their mean.
+        Number of networks of each kind, with different initial weights; the ratio is their mean.
     latent_dim : int, default=32
-        Length K of a dataset's vector.
+        Length K of the vector of a dataset.
     width, depth, n_outputs : int, default=100, 3, 100
-        Hidden width of all networks, layers of the feature network (relational ones have three), and its number of
-        outputs T.
+        Hidden width of all networks, number of layers of the feature network (three for relational features), and its
+        number of outputs T.
     pooling : {"mean", "sum", "attention"}, default="mean"
-        How instances make a dataset's vector; not for relational features, which use means.
+        How rows are pooled to the vector of a dataset; relational features always use means.
     space : {"both", "learned", "raw"}, default="both"
-        Where relational features measure distances: in a learned space, in that of the columns, or in both.
+        Space in which relational features measure distances: a learned space, that of the columns, or both.
     clip : {"range", "ratio", "weights"}, default="range"
-        What keeps the ratio where it must be: ``r = max(0, w'phi)`` and at most 1 / alpha; the same without an upper
-        bound; or ``w = max(0, w)`` (the paper's form).
+        How to bound the ratio: ``r = max(0, w'phi)`` and at most 1 / alpha ("range"), the same without an upper bound
+        ("ratio"), or ``w = max(0, w)`` as in the paper ("weights").
     learn_alpha : bool, default=False
         Whether the alpha used in adapting (not in evaluating) is learned.
 
@@ -169,30 +168,30 @@ class Architecture(Parameters):
 
 @dataclass(repr=False)
 class Training(Parameters):
-    """How a network is trained: AdamW on batches of episodes, with early stopping on validation datasets.
+    """Settings of the training: AdamW on batches of episodes, with early stopping on validation datasets.
 
     Parameters
     ----------
     max_steps : int, default=5000
-        Gradient steps at most.
+        The most gradient steps.
     tasks_per_step : int, default=16
-        Episodes in a gradient step; the paper's recipe is 1.
+        Episodes per gradient step; the paper uses 1.
     learning_rate : float, default=1e-3
         Adam's learning rate.
     weight_decay : float, default=0.3
         Share of each weight matrix, times the learning rate, that a step subtracts. Biases, lambda and a learned
         alpha do not decay.
     averaging : float, default=0.99
-        Decay of a running average of the weights, over about 1 / (1 - averaging) steps, that is validated and kept
-        instead of the weights themselves; 0 for none.
+        Decay of a running average of the weights, over about 1 / (1 - averaging) steps, which is validated and used as
+        the model; 0 for no average.
     calibration : float, default=0.3
-        Weight of a term of the training loss that makes the divergence, which is computed from the samples themselves,
-        agree with that of other instances (for networks of relational features).
+        Weight of a term of the training loss that makes the divergence of the samples agree with that of other rows
+        (for networks with relational features).
     validate_every : int, default=100
         Steps between validations.
     patience : int, optional
-        Validations without improvement before stopping; by default all steps are taken. Either way the weights of the
-        best validation are kept.
+        Validations without improvement before stopping; by default all steps are taken. In both cases, the weights of
+        the best validation are kept.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from fewratio.estimators.parameters import Interval, StrOptions, common
 # The range of alpha that the network was trained with.
 ALPHAS = (0.1, 0.9)
 _WIDTH = 96
-# Rows of a sample that the network is given at most: more do not help it, and cost their square (docs/decisions/0007).
+# The most rows per sample for the network: more do not help, and time grows with their square (docs/decisions/0007).
 _MAX_ROWS = 400
 
 
@@ -102,30 +102,30 @@ def shipped_parts(device: str) -> tuple[RatioModel, Intervals]:
 
 @dataclass(eq=False, repr=False)
 class UniversalRatioEstimator(NetworkEstimator):
-    """Relative density ratio from a handful of instances of anything, without related datasets.
+    """Estimate the relative density ratio from few rows of any kind, without related datasets.
 
-    A network that was trained once, on random distributions of many kinds (`fewratio_bench.universal_training`), reads
-    the distances within and between the two samples. Fitting is one pass through it and one small linear system.
+    A network, trained once on random distributions of many kinds (`fewratio_bench.universal_training`), reads the
+    distances within and between the two samples. Fitting is one pass through it and one small linear system.
 
-    It is made for samples of 2 to about 100 instances. For larger ones, `ClassifierRatio` is as good, and faster
-    (`AutoRatioEstimator` averages both, with shares that suit the two samples). With one instance per sample,
-    there is a single distance, and nothing to compare it with; `MetaRatioEstimator` learns that from related datasets.
-    From a larger sample, 400 instances are drawn, always the same ones.
+    It is made for samples of 2 to about 100 rows. For larger samples, `ClassifierRatio` is as good, and faster
+    (`AutoRatioEstimator` averages both, with shares that suit the two samples). With one row per sample, there is a
+    single distance, and nothing to compare it with; `MetaRatioEstimator` learns its scale from related datasets. Of
+    samples with more than 400 rows, 400 rows are used, always the same ones.
 
     Parameters
     ----------
     alpha : float, default=0.5
         Relative parameter, 0.1 <= alpha <= 0.9; the true ratio is at most 1 / alpha.
     scale : {"columns", "none"}, default="columns"
-        Whether columns are divided by their standard deviation in both samples together first. With "columns" units do
-        not matter; with "none" nothing changes when the instances are rotated.
+        Whether to divide columns by their standard deviation in both samples together. With "columns", the ratio does
+        not depend on units; with "none", it does not change when the rows are rotated.
     device : str, default="cpu"
-        Where to compute; "auto" uses a CUDA device if there is one.
+        Device that computes; "auto" uses a CUDA device if there is one.
 
     Attributes
     ----------
     ratio_nu_, ratio_de_ : ndarray of shape (n_nu,) and (n_de,)
-        The ratio at the rows given to `fit`, each left out of its own features; `divergence` is computed from them.
+        The ratio at the rows passed to `fit`, each left out of its own features; `divergence` is computed from them.
 
     Notes
     -----
@@ -160,15 +160,15 @@ class UniversalRatioEstimator(NetworkEstimator):
     finds_outliers: ClassVar[bool] = False
 
     def interval(self, X: Any, level: float = 0.9) -> Floats:
-        """Give, for each row, bounds that the true ratio is within with this probability, on either side of `predict`.
+        """Return an interval for the true ratio at each row; the ratio from `predict` is between its bounds.
 
-        The probability is over distributions like those that the network was trained on; the model's card says how
-        often it held on kinds that it had not.
+        The probability refers to distributions like those that the network was trained on; the model card reports how
+        often intervals contained the ratio for other kinds of distributions.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Where to evaluate the ratio.
+            Rows at which to evaluate the ratio.
         level : {0.5, 0.8, 0.9, 0.95}
             The probability.
 
@@ -184,13 +184,13 @@ class UniversalRatioEstimator(NetworkEstimator):
 
     @torch.no_grad()
     def divergence_interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Return bounds that contain the true divergence with this probability, as `interval` does for the ratio.
+        """Return an interval for the true divergence; see `interval`.
 
-        `divergence` is within them too, or below zero where no true divergence is.
+        It contains `divergence`, unless that is negative.
         """
         column, divergence = _level(level), self.divergence()
         low, high = self._intervals().of_divergence(self.ratio_)[column].tolist()
-        # The network's is in float32.
+        # The network computes in float32.
         return min(low, max(divergence, 0.0)), max(high, divergence)
 
     def _fit(self, X_nu: Floats, X_de: Floats) -> None:

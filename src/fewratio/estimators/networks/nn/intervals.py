@@ -30,7 +30,7 @@ class Intervals(nn.Module):
     width : int
         Hidden width.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     def __init__(

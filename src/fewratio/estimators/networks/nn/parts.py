@@ -38,7 +38,7 @@ class SetEncoder(nn.Module):
     n_heads : int
         Attention heads; they divide ``width``.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class SetEncoder(nn.Module):
 
 
 class NoEncoder(nn.Module):
-    """Knows nothing of the datasets: the ablation without latent vectors."""
+    """An encoder without output, for the ablation without latent vectors."""
 
     n_outputs = 0
 
@@ -122,7 +122,7 @@ class MLPFeatures(nn.Module):
     n_outputs : int
         Number T of features.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class GaussianFeatures(nn.Module):
     sigma : float, optional
         Width; by default the median distance within each task's joined support.
     centres : Tensor of shape (t, d), optional
-        Where the kernels are, the same for every task; by default at each task's support instances.
+        Centres of the kernels for all tasks; by default the support instances of each task.
     """
 
     centres: Tensor | None
@@ -190,7 +190,7 @@ class Standardiser(nn.Module):
     Parameters
     ----------
     mean, scale : Tensor of shape (d,)
-        What to subtract, and what to divide by after that.
+        The means to subtract, and the scales to divide by afterwards.
     dtype : torch.dtype, optional
         Type of the result. With float64 statistics and rows, columns far from zero (a time stamp) keep their digits
         until their mean is subtracted.
@@ -218,13 +218,13 @@ class RidgeHead(nn.Module):
     alpha : float
         Relative parameter of the adaptation.
     reg : float
-        The regulariser lambda; where training starts if it is learned.
+        The regulariser lambda, or its initial value if it is learned.
     learn_reg : bool
         Whether lambda is trained, through its logarithm.
     learn_alpha : bool
-        Whether alpha is trained, through its logit; 0 < alpha < 1 is needed then.
+        Whether alpha is trained, through its logit, which requires 0 < alpha < 1.
     n_latent : int
-        Length of the encoder's output by which lambda is raised or lowered; 0 for the same lambda for all tasks.
+        Length of the output of the encoder, which modifies lambda; 0 for the same lambda in all tasks.
     """
 
     def __init__(

@@ -26,20 +26,20 @@ class RatioModel(nn.Module):
     encoder : nn.Module
         ``encoder(support) -> z``: `SetEncoder`, `NoEncoder`.
     features : nn.Module
-        ``features(x, support, z, support_index) -> phi``, where ``support_index`` says which of the support's rows each
-        of x is, -1 for none: `MLPFeatures`, `GaussianFeatures`, `RelationalFeatures`. Those that leave an instance
-        out of its own features have a true ``leaves_one_out``.
+        ``features(x, support, z, support_index) -> phi``, where ``support_index`` contains the support row that each
+        row of x equals, -1 for none: `MLPFeatures`, `GaussianFeatures`, `RelationalFeatures`. If an instance is left
+        out of its own features, the attribute ``leaves_one_out`` is true.
     head : nn.Module
         ``head(phi of the support, shares, z, alpha) -> w``: `RidgeHead`, `SharedHead`.
     clip : {"ratio", "range", "weights", "none"}
-        What keeps the ratio where it must be: ``r = max(0, w'phi)``; the same and at most 1 / alpha; or ``w = max(0,
-        w)`` with positive features (the paper's). With "none" the model's value is a score that may be negative.
+        How to bound the ratio: ``r = max(0, w'phi)``; the same and at most 1 / alpha; or ``w = max(0, w)`` with
+        positive features (as in the paper). With "none", the value is a score that may be negative.
     scaler : nn.Module, optional
         Applied to every instance first: `Standardiser`, `Space`.
     alpha : float, optional
-        By how much ``clip="range"`` bounds, unless each task comes with its own.
+        Relative parameter for ``clip="range"``, unless each task has its own.
     tell_alpha : bool
-        Whether alpha is appended to the encoder's output: then the same model can be asked for any.
+        Whether to append alpha to the output of the encoder, so that one model can be used with any alpha.
 
     Examples
     --------
@@ -71,12 +71,12 @@ class RatioModel(nn.Module):
 
     @property
     def row_dtype(self) -> torch.dtype:
-        """What rows to give as: the scaler's type, so that no digit is lost before it, or else the weights'."""
+        """The type of rows: that of the scaler, so that no digits are lost before it, or else that of the weights."""
         return next(self.scaler.buffers(), next(self.parameters())).dtype
 
     @property
     def leaves_one_out(self) -> bool:
-        """Whether a support instance is left out of its own features, which those of a new instance are not."""
+        """Whether support instances are left out of their own features."""
         return bool(getattr(self.features, "leaves_one_out", False))
 
     def adapt(self, support: Pair, alpha: Float[Tensor, "..."] | None = None) -> "AdaptedRatio":
@@ -87,21 +87,21 @@ class RatioModel(nn.Module):
         support : Pair of Tensor, shapes (..., n_nu, d) and (..., n_de, d)
             The instances of both samples.
         alpha : Tensor of shape (...), optional
-            Which relative ratio each task asks for; by default the model's own.
+            Relative parameter of each task; by default that of the model.
 
         Returns
         -------
         AdaptedRatio
-            The ratio, ready to be evaluated anywhere.
+            The ratio, which can be evaluated at any rows.
         """
         support = _scale(support, self.scaler(support.rows))
         z, alpha = self._describe(support, alpha)
         return self._solve(support, z, self.features(support.rows, support, z, _themselves(support)), alpha)
 
     def forward(self, episode: Episode) -> Float[Tensor, "... n"]:
-        """Adapt to the support and give the ratios of the query's rows.
+        """Adapt to the support and return the ratios of the query rows.
 
-        The same as ``adapt(support)(query.rows)``, with the features of both computed in one go.
+        It equals ``adapt(support)(query.rows)``, but computes the features of both together.
         """
         rows = self.scaler(episode.rows)
         n_support = episode.support.rows.shape[-2]
@@ -140,7 +140,7 @@ class SampleScaled(nn.Module):
     Parameters
     ----------
     model : RatioModel
-        What is adapted; it is shared, not copied.
+        The model to adapt; it is shared, not copied.
     alpha : float
         Relative parameter.
     scale : {"columns", "none"}
@@ -173,7 +173,7 @@ class AdaptedRatio:
     Parameters
     ----------
     model : RatioModel
-        Where it comes from.
+        The model that was adapted.
     support : Pair
         The support, scaled.
     z : Tensor of shape (..., z) or None
@@ -224,9 +224,9 @@ class AdaptedRatio:
 
 
 class RatioCommittee(nn.Module):
-    """Models of whatever parts, each trained on its own, that adapt to the same support; the ratio is their mean.
+    """Independently trained models that adapt to the same support; the ratio is their mean.
 
-    Their errors differ, and cancel in part.
+    Their errors differ and partly cancel.
 
     Parameters
     ----------

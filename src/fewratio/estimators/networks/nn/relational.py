@@ -30,20 +30,20 @@ _SMALL = 1e-6
 
 
 class Space(nn.Module):
-    """Where distances are measured: the columns as they are, a learned map of them, or both side by side.
+    """The space in which distances are measured: the unchanged columns, a learned map of them, or both.
 
     Parameters
     ----------
     n_features : int
         Number of columns of an instance.
     raw : bool
-        Whether the columns as they are take part.
+        Whether to use the unchanged columns.
     n_learned : int
         Number of coordinates of the learned space; 0 for none.
     width : int
         Hidden width of the map.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Relations:
     support : Pair
         The support.
     scale : DistanceScale
-        Of the support.
+        The distance scale of the support.
     index : int Tensor of shape (n,) or None
         Which of the support's rows each instance is, -1 for none: an instance must not see itself.
     """
@@ -189,7 +189,7 @@ class RelationalEncoder(nn.Module):
     absolute : bool
         Whether the unit of length counts; if not, nothing changes when all instances are scaled.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class RelationalFeatures(nn.Module):
     n_context : int
         Length of what is told of each support instance beside its distance.
     generator : torch.Generator, optional
-        Where the start is drawn from.
+        Draws the initial weights.
     """
 
     # A support instance must not see itself.

@@ -23,7 +23,7 @@ class Ensemble:
     models : sequence of nn.Module
         The members; `restore_best` writes the best weights back into them.
     device : torch.device or str
-        Where to train.
+        Device to train on.
     averaging : float
         Decay of the running average of the weights that is validated and kept in their stead; 0 for the weights as they
         are. It averages over about 1 / (1 - averaging) steps.

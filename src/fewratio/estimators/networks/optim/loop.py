@@ -82,8 +82,8 @@ def train(
 ) -> list[History]:
     """Train every member on its own episodes and leave it with the weights of its best validation.
 
-    Of several processes that torchrun started each draws its part of the tasks (`Processes.part`); validations are
-    shared too, and all end with the same weights.
+    If torchrun started several processes, each draws its part of the tasks (`Processes.part`). They share validations
+    too, and end with the same weights.
 
     Parameters
     ----------

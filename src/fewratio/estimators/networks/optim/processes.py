@@ -18,9 +18,9 @@ class Processes:
     Attributes
     ----------
     rank : int
-        The number of this one; the first reads and writes files.
+        Number of this process; the first one reads and writes files.
     count : int
-        How many there are.
+        Number of processes.
     """
 
     rank: int = 0
@@ -50,12 +50,12 @@ class Processes:
 
     @property
     def alone(self) -> bool:
-        """Whether there is no other."""
+        """Whether this is the only process."""
         return self.count == 1
 
     @property
     def is_first(self) -> bool:
-        """Whether this one reads and writes files."""
+        """Whether this process reads and writes files."""
         return self.rank == 0
 
     @property

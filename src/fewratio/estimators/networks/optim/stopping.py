@@ -13,7 +13,7 @@ from fewratio.core.shapes import Float, Int
 
 @dataclass
 class History:
-    """What happened in a training.
+    """The record of a training.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class History:
     stopped : str
         Why it ended: "max_steps", "patience" or "interrupted".
     seconds : float
-        How long it took, earlier parts of a resumed training included.
+        Duration, including earlier parts of a resumed training.
     """
 
     step: list[int] = field(default_factory=list)

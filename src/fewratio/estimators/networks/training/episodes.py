@@ -46,15 +46,14 @@ class EpisodeSampler:
     seeds : sequence of int
         One for each member.
     sizes : sequence of (SupportSize, SupportSize)
-        Sizes of the two supports, one for each member, drawn anew for each task, up to `WINDOW`; a smaller pool
-        gives what it has. (Unlabelled instances, Alg. 2, are taken as they come; otherwise a pool must have ``low`` at
-        least.)
+        Sizes of the two supports, one for each member, drawn for each task, up to `WINDOW`, and at most the size of the
+        pool. (Except for unlabelled instances, Alg. 2, a pool must have at least ``low`` rows.)
     n_query : int
         Query instances per side.
     tasks_per_step : int
         Number of tasks per step.
     held_out : (bool, bool)
-        Whether the support of the numerator, of the denominator, is kept out of the query. The paper keeps none out.
+        Whether to keep the support of the numerator, and of the denominator, out of the query; the paper does not.
     alphas : (float, float), optional
         Range from which each task's relative parameter is drawn; by default the tasks have none of their own.
     skew : float

@@ -1,4 +1,4 @@
-"""Pools of rows: what the numerators and the denominators of episodes are drawn from."""
+"""Pools of rows to draw the numerators and the denominators of episodes from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,16 +33,16 @@ class Pools:
 
 
 class RowTable:
-    """The rows of some collections as one tensor; a dataset that several of them hold is stored once.
+    """The rows of several collections as one tensor; a dataset in several of them is stored once.
 
     Parameters
     ----------
     collections : sequence of Collection
-        Whose rows to hold.
+        The collections.
     device : device
-        Where.
+        Device to store the rows on.
     dtype : torch.dtype
-        Of the rows.
+        Type of the rows.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ def inlier_pools(
     Parameters
     ----------
     collection : Collection
-        Datasets that know which of their instances are outliers.
+        Datasets with marked outliers.
     table : RowTable
-        Where their rows are.
+        The table with the rows of the datasets.
     rng : numpy Generator
         Chooses the known normals.
     n_inliers : int, optional
-        How many normals are taken as known; half of them by default.
+        How many normals count as known; half of them by default.
     """
     nu, de = [], []
     for dataset in collection:
