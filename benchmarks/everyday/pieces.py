@@ -86,7 +86,7 @@ _CHANGING: dict[str, tuple[Any, int]] = {
 _NULLS, _FOUND = UNCHANGED | _CALM, {kind: tuple(each[:2]) for kind, each in CHANGED.items()} | _CHANGING
 # What changes, where it is not the level.
 _NAMES = {"spread doubled": "spread", "kink": "slope", "season that stops": "season", "share of ones": "share"}
-_NAMES |= {"constant, then noise": "spread"}
+_NAMES |= dict.fromkeys(("constant, then noise", "sensor that dies", "sensor that is stuck"), "standstill")
 
 
 class Piece(NamedTuple):
@@ -158,10 +158,10 @@ PIECES: dict[str, Piece] = {
         (segmentation._has_clear_step,),
         ("constant that moves", "long staircase"),
     ),
-    "ends of constants": Piece(
-        {"segmentation._align_constants": lambda rows, points: points},
-        (segmentation._align_constants,),
-        ("constant, then noise", "constant that moves"),
+    "standstills": Piece(
+        {"segmentation._find_standstills": lambda rows: []},
+        (segmentation._find_standstills,),
+        ("constant, then noise", "sensor that dies", "sensor that is stuck"),
     ),
     "resolution": Piece(
         {"segmentation.rounding_variance": lambda series: np.zeros(series.shape[1])},

@@ -76,6 +76,9 @@ UNCHANGED: dict[str, Make] = {
     "GARCH": garch,
     "season of the spread": beat(40.0),
     "Student t": lambda rng: rng.standard_t(3, ROWS),
+    "low weekends": lambda rng: rng.normal(size=ROWS) - 7 * (np.arange(ROWS) % 7 >= 5),
+    "one peak a year": lambda rng: rng.normal(size=120) + 6 * (np.arange(120) % 12 == 11),
+    "zeros and ones": lambda rng: rng.binomial(1, 0.3, ROWS).astype(float),
     "white, 14 rows": lambda rng: rng.normal(size=14),
     "white, 20 rows": lambda rng: rng.normal(size=20),
     "AR(0.5), 14 rows": autoregression(0.5, 14),
@@ -109,6 +112,11 @@ CHANGED: dict[str, Changed] = {
     "spread doubled": Changed(_half(_same, lambda noise: 2 * noise), _MIDDLE),
     "kink": Changed(_half(_same, lambda noise: noise + 0.05 * np.arange(len(noise))), _MIDDLE),
     "season that stops": Changed(_half(lambda noise: _SEASON + 0.5 * noise, lambda noise: 0.5 * noise), _MIDDLE),
+    "sensor that dies": Changed(_half(lambda noise: 10 + noise, np.zeros_like), _MIDDLE),
+    "sensor that is stuck": Changed(_half(_same, lambda noise: np.full_like(noise, noise[0])), _MIDDLE),
+    "share from 0.3 to 0.7": Changed(
+        _half(lambda noise: 1.0 * (noise < -0.52), lambda noise: 1.0 * (noise < 0.52)), _MIDDLE
+    ),
     "constant that moves": Changed(_half(np.zeros_like, np.ones_like), _MIDDLE),
     **{f"Nile beside {n} columns of noise": Changed(_beside_noise(n), 28) for n in (0, 3, 5, 10)},
 }

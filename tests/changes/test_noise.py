@@ -8,7 +8,9 @@ import pytest
 from scipy.signal import lfilter
 
 from fewratio import detect_changes
+from fewratio.changes.kinds import describe_change
 from fewratio.changes.noise import _cluster, fit_autoregressions, fit_swings
+from fewratio.core.wording import write_number
 from fewratio.errors import MissingPackageError, ParameterError
 
 N = 200
@@ -209,7 +211,58 @@ def test_noise_begins_where_a_constant_ends(seed):
     constant = np.full(100, 3.0)
     for rows in (np.r_[constant, 3 + noise], np.r_[3 + noise, constant]):
         (change,) = detect_changes(rows).changes
-        assert (change["row"], change["kind"]) == (100, "spread")
+        assert (change["row"], change["kind"]) == (100, "standstill")
+
+
+@pytest.mark.parametrize("options", [{}, {"level": 0.05}])
+@pytest.mark.parametrize("first", [40, 130])
+def test_a_sensor_that_dies_or_is_stuck_is_found_to_the_row_beside_other_columns(first, options):
+    rng, time = np.random.default_rng(first), np.arange(200)
+    rows = rng.normal(20, 2, (200, 3))
+    for value, beside in ((0.0, rows[:, 1:]), (rows[first, 0], rows[:, 2:])):
+        column = np.where(time < first, rows[:, 0], value)
+        found = detect_changes(np.column_stack([column, beside]), **options, random_state=0)
+        (change,) = found.changes
+        assert (change["row"], change["column"], change["kind"]) == (first, "0", "standstill")
+        said = f"column 0 stands still at {write_number(value)}, after a mean of"
+        assert describe_change(change).startswith(said)
+        assert np.allclose(found.levels[first:, 0], value)
+
+
+def test_a_sensor_that_was_stuck_moves_again_and_hides_no_other_change():
+    rng, time = np.random.default_rng(1), np.arange(300)
+    rows = rng.normal(20, 2, 300) + 8 * (time >= 220)
+    rows[100:150] = rows[100]
+    found = detect_changes(rows).changes
+    assert [(each["row"], each["kind"]) for each in found] == [(100, "standstill"), (150, "standstill"), (220, "level")]
+    assert describe_change(found[1]).endswith(f"moves again, after standing still at {write_number(rows[100])}")
+
+
+def test_zeros_at_night_and_dry_days_are_no_standstills():
+    rng, hours = np.random.default_rng(0), np.arange(240)
+    sun = np.maximum(0, np.sin(2 * np.pi * hours / 24)) * rng.uniform(0.8, 1, 240)
+    rain = rng.gamma(1, 5, 400) * (rng.random(400) < 0.2)
+    assert not any(each["kind"] == "standstill" for rows in (sun, rain) for each in detect_changes(rows).changes)
+
+
+@pytest.mark.parametrize("size", [7, 20])
+def test_low_weekends_are_a_season_beside_which_a_step_is_a_level(size):
+    rng, day = np.random.default_rng(size), np.arange(196)
+    rows = 50 - size * (day % 7 >= 5) + rng.normal(size=196)
+    assert not detect_changes(rows).changes
+    (change,) = detect_changes(rows + 3 * (day >= 100)).changes
+    assert abs(change["row"] - 100) <= 3
+    assert change["kind"] == "level"
+
+
+def test_a_share_is_found_in_zeros_and_ones_as_in_names():
+    found = 0
+    for seed in range(6):
+        ones = np.random.default_rng(seed).random(200) < np.where(np.arange(200) < 100, 0.3, 0.7)
+        numbers, names = (detect_changes(rows).points for rows in (ones.astype(int), np.where(ones, "yes", "no")))
+        assert len(numbers) == len(names)
+        found += len(numbers) == 1
+    assert found >= 5
 
 
 def test_slow_swings_that_are_no_changes_are_noted_with_the_option_that_marks_them():

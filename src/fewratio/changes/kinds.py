@@ -8,7 +8,7 @@ import numpy as np
 from fewratio.changes.segment_costs import is_share, measure_row, rounding_variance
 from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments, tame
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_apart, write_list, write_share
+from fewratio.core.wording import write_apart, write_list, write_number, write_share
 
 # A column has slow swings if the previous row explains at least this share of its variance.
 _SLOW = 0.5
@@ -53,16 +53,20 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[li
         if degree != KINKED:
             gains["spread"] = lengthen(last) - lengthen(last[:place]) - lengthen(last[place:])
         total = np.sum(list(gains.values()), axis=0)
+        stuck = found.standstills.get(point, [])
         column = found.owners.get(point, int(total.argmax()))
         # Other columns are named if chance would seldom do as much in any column of this length.
         is_clear = total > 2 * np.log(n * len(total))
         others = [each for each in np.argsort(-total).tolist() if each != column and is_clear[each]]
-        of_point = []
-        for each in [column, *others]:
+        of_point = [(each, "standstill") for each in stuck]
+        for each in [column] * (not stuck) + [each for each in others if each not in stuck]:
             kind = max(gains, key=lambda kind: gains[kind][each])
             kind = kind if gains[kind][each] > 2 * np.log(n) else "distribution"
             kind = "share" if is_share(found.rows[:, each]) else kind
-            of_point.append((each, "season" if point == found.stop and each == column else kind))
+            kind = "season" if point == found.stop and each == column else kind
+            # A spread that swings by itself is no reason to name a column beside another.
+            if each == column or kind not in ("spread", "distribution") or not found.swings.saved[each]:
+                of_point.append((each, kind))
         named.append(of_point)
     return named
 
@@ -91,6 +95,11 @@ def describe_change(change: dict[str, Any]) -> str:
         more = "more" if spreads[1] > spreads[0] else "less"
         rose = "rose" if spreads[1] > spreads[0] else "fell"
         return f"{name} varies {more}: its deviation {rose} from {' to '.join(write_apart(*spreads))}"
+    if kind == "standstill":
+        before, after = (write_number(change[f"mean_{side}"]) for side in ("before", "after"))
+        if change["deviation_after"]:
+            return f"{name} moves again, after standing still at {before}"
+        return f"{name} stands still at {after}, after a mean of {before}"
     if kind == "season":
         return f"the season of {name} stopped, began or changed its size"
     return f"the {'trend' if kind == 'slope' else 'distribution'} of {name} changed"

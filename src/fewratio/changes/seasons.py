@@ -18,8 +18,8 @@ _FINER = 8
 _LEAST_SHARE = 0.05
 
 
-def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
-    """Return the row at which the amplitude of a season changes most, and the season with both amplitudes.
+def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats, Floats]:
+    """Return the row at which the amplitude of a season changes most, and the season with one and with two amplitudes.
 
     Parameters
     ----------
@@ -33,7 +33,11 @@ def resize_season(rows: Floats, season: Floats) -> tuple[int, Floats]:
     after = (products[-1] - products) / np.maximum(squares[-1] - squares, 1e-300)
     explained = (before * products + after * (products[-1] - products)).sum(1)
     point = margin + int(explained[margin - 1 : len(rows) - margin].argmax())
-    return point, season * np.where(np.arange(len(rows))[:, None] < point, before[point - 1], after[point - 1])
+    return (
+        point,
+        season * (products[-1] / np.maximum(squares[-1], 1e-300)),
+        season * np.where(np.arange(len(rows))[:, None] < point, before[point - 1], after[point - 1]),
+    )
 
 
 def average_phases(series: Floats, period: int) -> Floats:

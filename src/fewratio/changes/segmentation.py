@@ -7,7 +7,7 @@ so that dependence does not look like a change. Each change is then confirmed: s
 without the change must rarely gain as much from one.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.changes.gaps import fill_gaps
 from fewratio.changes.noise import (
     AKAIKE_PRICE,
     CONTRADICTION,
@@ -49,8 +50,9 @@ _HIGHEST_DEGREE = 3
 # Used as degree: one line with kinks.
 KINKED = -1
 _MOST_KINKS = 4
-# Values more than this many deviations from the running median are clipped.
-FAR = 5.0
+# Values more than this many deviations from the running median are clipped, but at most this share of the rows: what
+# happens more often, such as at weekends, is no isolated value.
+FAR, _RARE = 5.0, 0.05
 # The penalties to try, as multiples; each is tried twice per degree if there is a season.
 _FACTORS = 2.0 ** np.arange(9, -2.5, -0.5)
 _STEPS = 4 * len(_FACTORS)
@@ -62,9 +64,9 @@ PLAIN, _ANSCOMBE = "plain", 0.375
 _CLOSE = 6.0
 # Changes within this many rows of where a season stops are the same change.
 _TOGETHER = 10
-# A segment counts as constant if at least the first share of it is, since noise at its end may look calm. In noise, at
-# least the second share of the rows moves.
-_QUIET, _MOVES = 0.75, 0.8
+# A column stands still if more than `_TOGETHER` rows, and more than the first share of all, are equal while in other
+# rows it moves at least as often as the second share.
+_STILL, _MOVES = 0.05, 0.8
 # The number of forms to try: with or without a season, with levels or slopes.
 _FORMS = 4
 # Each change is compared with this many simulated series without it, of which at most this share may gain more.
@@ -100,6 +102,8 @@ class Segmentation(NamedTuple):
         The row of a step that explains the series about as well as a line, whichever was chosen.
     owners : mapping of int to int
         The column of each point that was found in a single column.
+    standstills : mapping of int to list of int
+        The columns that stop or begin to stand still at a point.
     """
 
     rows: Floats
@@ -113,6 +117,7 @@ class Segmentation(NamedTuple):
     stop: int | None = None
     tie: int | None = None
     owners: Mapping[int, int] = MappingProxyType({})
+    standstills: Mapping[int, list[int]] = MappingProxyType({})
 
 
 class _Scale(NamedTuple):
@@ -146,6 +151,14 @@ _SCALES = {
 }
 
 
+class _Standstill(NamedTuple):
+    """Where a column stands still, and where such stretches begin or end, with the gain of each end."""
+
+    column: int
+    is_still: NDArray[np.bool_]
+    ends: dict[int, float]
+
+
 class _Proposal(NamedTuple):
     length: float
     points: list[int]
@@ -167,12 +180,20 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     scales = [_choose_scale(column, trend) if may_transform else PLAIN for column in rows.T]
     if set(scales) != {PLAIN}:
         rows = np.stack([_SCALES[scale].apply(column) for scale, column in zip(scales, rows.T, strict=True)], axis=1)
+    raw, standstills = rows, _find_standstills(rows)
+    if standstills:
+        # A model of noise would take a standstill for chance, or other rows for wild.
+        rows = rows.copy()
+        for column, is_still, _ in standstills:
+            fill_gaps(rows[:, column], is_still)
     middle, scale, is_used = _find_units(rows)
     # Changed in place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
     background = np.zeros_like(clean)
     # Computed before subtracting a season, which turns few distinct values into many.
     rounding = rounding_variance(tame(clean)[:, is_used])
+    # A line through zeros and ones would explain most of a change of their share.
+    trend = trend and not (rounding < 0).all()
     with progress_bar(_STEPS, "segmenting") as report:
         best, background[:, is_used] = _find_best(tame(clean)[:, is_used], rounding, trend, report)
         stop, background = _find_stop(clean, background, rounding, is_used, trend)
@@ -184,14 +205,13 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     used = tamed[:, is_used]
     points = _confirm(used, rounding, best)
     sparse = _find_sparse(used, rounding, points, trend)
-    points = sorted([*points, *sparse])
+    ends = {end for *_, found in standstills for end in found}
+    points = sorted(ends.union(each for each in [*points, *sparse] if not is_near(each, ends)))
     if points != best.points:
         degrees = {0, 1, min(best.degree, 1)} if points else range(_HIGHEST_DEGREE + 1)
         best = min(_describe(used, rounding, points, degree) for degree in (degrees if trend else [0]))
-    aligned = _align_constants(rows, best.points)
     columns = np.flatnonzero(is_used).tolist()
-    owners = {new: columns[sparse[old]] for old, new in zip(best.points, aligned, strict=True) if old in sparse}
-    best = best._replace(points=aligned)
+    owners = {point: columns[sparse[point]] for point in best.points if point in sparse}
     found = _fit_swings(used, rounding, best.points, best.degree)
     gains = [_sum_gains(used, rounding, span, best.degree) for span in _list_spans(best.points, len(used))]
     swings = Swings(*np.zeros((3, rows.shape[1])))
@@ -212,6 +232,12 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     background *= scale
     residuals *= scale
     points = best.points
+    by_point: dict[int, list[int]] = {}
+    for column, is_still, found_ends in standstills:
+        residuals[is_still, column] = 0
+        for end, gain in found_ends.items():
+            by_point.setdefault(end, []).append(column)
+            gains[points.index(end)] += gain
     if stop is not None:
         kept = [number for number, point in enumerate(points) if abs(point - stop[0]) > _TOGETHER]
         both = sorted([(points[number], gains[number]) for number in kept] + [stop])
@@ -219,7 +245,7 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     season_point = None if stop is None else stop[0]
     owners = {point: column for point, column in owners.items() if point != season_point}
     return Segmentation(
-        rows, scales, points, gains, best.degree, background, residuals, swings, season_point, tie, owners
+        raw, scales, points, gains, best.degree, background, residuals, swings, season_point, tie, owners, by_point
     )
 
 
@@ -285,10 +311,10 @@ def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: boo
     gains = _compute_gains(series, rounding, rows[sides.argmin(0)], 0)
     for column in np.flatnonzero(gains > price).tolist():
         alone, floor = series[:, [column]], rounding[[column]]
-        best = _choose(alone, floor, _propose(alone, floor, trend, lambda: None))
+        best = _choose(alone, floor, _propose(alone, floor, trend and floor[0] >= 0, lambda: None))
         for point in _confirm(alone, floor, best, d):
             length = _describe(alone, floor, [point], 0).length
-            near = [other for other in [*points, *found] if abs(point - other) <= _TOGETHER]
+            near = [other for other in [*points, *found] if is_near(point, [other])]
             # A nearby change that explains the column about as well is the same one.
             if all(_describe(alone, floor, [other], 0).length > length + price for other in near):
                 found[point] = column
@@ -307,9 +333,9 @@ def _find_stop(
     """Return where a season stops, begins or changes its amplitude, the gain, and the season with that change."""
     if not season.any() or len(rows) < SHORT:
         return None, season
-    point, resized = resize_season(rows, season)
+    point, same, resized = resize_season(rows, season)
     lengths = []
-    for each in (season, resized):
+    for each in (same, resized):
         left = tame(rows - each)[:, is_used]
         described = [*_describe_as(left, rounding, [], trend), *_describe_as(left, rounding, [point], trend)]
         lengths.append(min(described).length)
@@ -554,22 +580,32 @@ def _list_spans(points: list[int], n: int) -> list[tuple[int, int, int]]:
     return list(zip([0, *points], points, [*points[1:], n], strict=False))
 
 
-def _align_constants(rows: Floats, points: list[int]) -> list[int]:
-    """Move each change between a constant and noise to the exact row at which the constant ends or begins."""
-    ends = [0, *points, len(rows)]
-    for number in range(1, len(ends) - 1):
-        start, point, stop = ends[number - 1 : number + 2]
-        for column in rows[start:stop].T:
-            moves = np.flatnonzero(np.diff(column)) + 1
-            # Noise moves in nearly every row; rare events do not.
-            if not len(moves) or len(moves) < _MOVES * (moves[-1] - moves[0] + 1):
-                continue
-            before, after = int(moves[0]), len(column) - int(moves[-1])
-            if _QUIET * (point - start) <= before <= point - start and before > _TOGETHER:
-                ends[number] = start + before
-            elif _QUIET * (stop - point) <= after <= stop - point and after > _TOGETHER:
-                ends[number] = stop - after
-    return ends[1:-1]
+def _find_standstills(rows: Floats) -> list[_Standstill]:
+    """Find columns that stand still for long but move in most other rows: sensors that are stuck or dead."""
+    n, found = len(rows), []
+    for place, column in enumerate(rows.T):
+        starts = np.flatnonzero(np.append(True, np.diff(column) != 0))
+        sizes = np.diff(np.append(starts, n))
+        is_long = sizes > max(_TOGETHER, _STILL * n)
+        is_still = np.repeat(is_long, sizes)
+        n_others, n_runs = n - int(is_still.sum()), int((~is_long).sum())
+        if not is_long.any() or n_others <= _TOGETHER or n_runs < _MOVES * n_others:
+            continue
+        # Twice the log likelihood: without a standstill, each row would be equal by chance.
+        gains = -2 * sizes * np.log((n_others - n_runs + 1) / (n_others + 1))
+        ends: dict[int, float] = {}
+        for run in np.flatnonzero(is_long):
+            for end in (int(starts[run]), int(starts[run] + sizes[run])):
+                if 0 < end < n:
+                    ends[end] = ends.get(end, 0.0) + float(gains[run])
+        if len(ends) <= MOST_CHANGES * np.sqrt(n):
+            found.append(_Standstill(place, is_still, ends))
+    return found
+
+
+def is_near(point: int, others: Iterable[int]) -> bool:
+    """Return whether a point is the same change as one of others."""
+    return any(abs(point - other) <= _TOGETHER for other in others)
 
 
 def _sum_gains(series: Floats, rounding: Floats, span: tuple[int, int, int], degree: int) -> float:
@@ -647,7 +683,10 @@ def tame(series: Floats) -> Floats:
     result = np.empty_like(series)
     for place, column in enumerate(series.T):
         middle = running_median(column)
-        result[:, place] = middle + clip_far(column - middle, FAR)
+        apart = column - middle
+        usual = np.quantile(np.abs(apart), 1 - _RARE)
+        far = max(float(np.abs(clip_far(apart, FAR)).max()), usual)
+        result[:, place] = middle + np.clip(apart, -far, far)
     return result
 
 

@@ -1,13 +1,14 @@
 """Test for changes: compare the scores of a series with those of similar series in which nothing changes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fewratio.changes.noise import Simulator
 from fewratio.changes.segment_costs import SplitGains
-from fewratio.changes.segmentation import FAR, Segmentation
+from fewratio.changes.segmentation import FAR, Segmentation, is_near
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import clip_far
 from fewratio.core.wording import write_count
@@ -75,7 +76,9 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
     )
     # A split that does not raise the likelihood is no change, even if splits of shuffled series lower it.
     limit = max(_limit(highest, options), ROUNDING)
-    points, parts = [], [(0, len(rows))]
+    # Where a column begins or ceases to stand still is known to the row, and no series without changes does so.
+    exact = {point: gain for point, gain in zip(found.points, found.gains, strict=True) if point in found.standstills}
+    points, parts = [], list(pairwise([0, *exact, len(rows)]))
     while parts:
         start, stop = parts.pop()
         inside = gains.best(start, stop)
@@ -83,7 +86,8 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
             point = gains.find_nearby(start, int(gains.list_positions(start, stop)[inside.argmax()]), stop)
             points.append(point)
             parts += [(start, point), (point, stop)]
-    points, values = _confirm(gains, sorted(points), limit)
+    kept = _confirm(gains, sorted(each for each in points if not is_near(each, exact)), exact, limit)
+    points, values = list(kept), np.array(list(kept.values()))
     by_row = np.full(len(rows), np.nan)
     by_row[gains.list_positions(0, len(rows))] = scores
     # A change may lie between the positions of scores.
@@ -91,14 +95,15 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
     return FoundChanges(np.array(points, dtype=np.intp), by_row, limit, _p_values(highest, values), None)
 
 
-def _confirm(gains: SplitGains, points: list[int], limit: float) -> tuple[list[int], Floats]:
-    """Drop changes one by one that later changes explain; return the others with their scores."""
+def _confirm(gains: SplitGains, points: list[int], exact: Mapping[int, float], limit: float) -> dict[int, float]:
+    """Drop changes one by one that later ones explain; return the others, and the exact ones, with their scores."""
     while True:
-        ends = [0, *points, gains.n_rows]
-        values = np.array([gains.at(*ends[number : number + 3]) for number in range(len(points))])
-        if not len(points) or values.min() > limit:
-            return points, values
-        del points[int(values.argmin())]
+        ends = [0, *sorted([*points, *exact]), gains.n_rows]
+        spans = zip(ends, ends[1:-1], ends[2:], strict=False)
+        scores = {span[1]: exact[span[1]] if span[1] in exact else gains.at(*span) for span in spans}
+        if not points or min(scores[point] for point in points) > limit:
+            return scores
+        points.remove(min(points, key=lambda point: scores[point]))
 
 
 def find_by_windows(
