@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from fewratio import compare_all
+from fewratio import Collection, compare_all
 from fewratio.many.novelty import Profiles
 
 
@@ -112,3 +112,20 @@ def test_one_of_two_groups_does_not_stand_out():
     }
     assert compare_all(groups, random_state=0).outstanding == ""
     assert "odd" in compare_all(groups | {"odd": rng.normal(40, 1, (30, 2))}, random_state=0).outstanding
+
+
+def test_a_rare_category_does_not_hide_what_is_unlike_all_others():
+    rng = np.random.default_rng(0)
+
+    def draw(n):
+        kind = np.array([rng.choice(["a", "b", "c"], n, p=(0.7, 0.25, 0.05))], dtype=object).T
+        return np.hstack([rng.normal(rng.normal(size=3), 1, (n, 3)).astype(object), kind])
+
+    known = {str(number): draw(40) for number in range(40)}
+    found = []
+    for _ in range(8):
+        rows = draw(30)
+        rows[:, 0] = rows[:, 0].mean() + 4 * (rows[:, 0] - rows[:, 0].mean())
+        (p_value,) = compare_all(Collection.from_arrays(known), new={"new": rows}).new_p_values.values()
+        found.append(p_value <= 0.05)
+    assert sum(found) >= 7

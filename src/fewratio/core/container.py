@@ -26,7 +26,7 @@ from fewratio.errors import DataNotFoundError, ModelFileError, ModelVersionError
 FORMAT_VERSION = 1
 KEY, CHECKSUM = "fewratio", "sha256"
 _ADVICE = {
-    "model": "Write it again with save(), or use another copy.",
+    "model": "Make the file again, or use another copy.",
     "checkpoint": "Delete it to start afresh, or use another copy.",
     "index": "Build it again, or use another copy.",
     "summary": "Make it again, or use another copy.",

@@ -38,8 +38,11 @@ from fewratio.errors import CollectionError, InputError, LeftOutWarning, Paramet
 # The types of the fields of a column in JSON, without kind and categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
 _FIELDS |= {"marks_missing": bool, "zone": str | None}
-_LEARNED_FROM = "what the encoding was learned from"
-_ALL_LEARNED = "a model needs all columns that it was learned from. Add the missing ones, or learn again without them."
+_LEARNED_FROM = "the tables before it"
+_ALL_LEARNED = (
+    "all of these are needed. Add the missing ones, or leave them out everywhere (if a model has them, learn again "
+    "without them)."
+)
 _SAME_OR_COMMON = (
     f"all must have the same columns. Choose {name_parameter('common', 'True')} to use those that all have, or drop "
     "the others."

@@ -11,7 +11,7 @@ from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_count
 from fewratio.data.column_kinds import read_days
 from fewratio.data.raw_table import RawTable, as_raw
-from fewratio.errors import InputError
+from fewratio.errors import InputError, warn
 
 # The usual time between readings may be this many times as long in one series as in another.
 _ALIKE = 1.5
@@ -73,6 +73,11 @@ class Window(NamedTuple):
         """
         order, slots = np.arange(len(is_missing)), np.arange(len(is_missing))
         between = find_interval(times)
+        if self.interval is not None and between is None:
+            warn(
+                f"{name} has no dates, but other series have. Its windows begin at its first reading, not at the same "
+                "time as theirs, and may look different for that reason alone. Add the dates."
+            )
         if times is not None and self.interval is not None and between is not None:
             if not 1 / _ALIKE <= between / self.interval <= _ALIKE:
                 found = f"{name} has a reading every {_write_time(between)}, others every {_write_time(self.interval)}"

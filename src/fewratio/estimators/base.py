@@ -61,6 +61,8 @@ class TableEstimator(Parameters):
     encoding_: Encoding | None = None
     # Whether source datasets define the columns; and the name of the fitted sample in messages.
     has_sources = False
+    # Whether it has learned from marked outliers, and so nothing about how datasets differ.
+    only_finds_outliers = False
     _reference = "the fitted sample"
     # The attribute that `fit` sets last, and the message before that.
     _fitted_attribute, _not_fitted = "ratio_nu_", "has not seen the two samples yet. Call fit(X_nu, X_de) first."

@@ -201,8 +201,9 @@ class CertainEstimator(RatioEstimator):
         if not (isinstance(level, Real) and 0 < level < 1):
             raise InputError(f"level is {level!r}; a probability between 0 and 1 is needed. Use 0.9, say.")
         if not self.has_intervals:
-            found = "alpha is 0" if not self.alpha else "No errors on related datasets held out are known"
+            found = "alpha is 0" if not self.alpha else "Too few related datasets were held out to know the errors"
             raise NotFittedError(
                 f"{found}; intervals follow from errors on related datasets that were held out, at an alpha above 0. "
-                "Call pretrain with pairs of related datasets, or use UniversalRatioEstimator (alpha 0.1 to 0.9)."
+                "Learn from more of them, or use AutoRatioEstimator, which needs two, or UniversalRatioEstimator, "
+                "which needs none (alpha 0.1 to 0.9)."
             )

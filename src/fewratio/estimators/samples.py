@@ -32,7 +32,7 @@ from fewratio.data.non_overlapping import (
 )
 from fewratio.data.raw_table import RawTable, as_raw, open_files
 from fewratio.data.table import Table
-from fewratio.errors import CollectionError, ParameterError
+from fewratio.errors import CollectionError, ParameterError, name_parameter
 from fewratio.estimators.base import RatioEstimator
 from fewratio.estimators.kernel.least_squares import RuLSIF
 
@@ -44,6 +44,15 @@ def default_estimator() -> RatioEstimator:
     (docs/decisions/0008-default-without-sources.md).
     """
     return RuLSIF(scale="columns")
+
+
+def check_compares(estimator: RatioEstimator) -> None:
+    """Refuse an estimator that has learned to find outliers, and nothing about how datasets differ."""
+    if estimator.only_finds_outliers:
+        raise ParameterError(
+            f"{name_parameter('estimator')} has learned from marked outliers; it finds outliers, but cannot compare "
+            "datasets. Use it for outliers, or learn one from pairs (in a shell --episodes pairs)."
+        )
 
 
 def copy_seeded(estimator: Any, default: RatioEstimator, rng: np.random.Generator) -> RatioEstimator:
@@ -67,6 +76,8 @@ def copy_seeded(estimator: Any, default: RatioEstimator, rng: np.random.Generato
             f"estimator is {found}; expected a ratio estimator. Pass an instance of one, such as RuLSIF(), or None "
             "for the default."
         )
+    if estimator is not None and estimator is not default:
+        check_compares(estimator)
     copied = deepcopy(default if estimator is None else estimator)
     copied._check_parameters()
     generators = {k: v for k, v in copied.get_params().items() if isinstance(v, np.random.Generator)}

@@ -163,3 +163,8 @@ def check_collection(given: Any, argument: str, optional: bool = False, at_least
             f"collection {given.name!r} has {write_count(len(given), 'dataset')}; at least {at_least} are needed to "
             "learn how datasets differ. Add more."
         )
+    if at_least > 1 and np.median(given.sizes) < 2:
+        warn(
+            f"Most datasets of {given.name!r} have a single row, which does not show how rows of a dataset vary. What "
+            "is learned may be worse than nothing; give two or more rows per dataset."
+        )

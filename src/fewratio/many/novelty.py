@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, compress
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,7 +15,6 @@ from fewratio.core.wording import write_apart, write_number
 _LEAST_VARIANCE = 0.01
 # The most pairs of columns to check; with more, each column is paired with the few columns it is most related to.
 _MOST_PAIRS, _PARTNERS = 1_000, 3
-_STATISTICS = "mean", "deviation", "residual"
 _TITLES = {"residual": "deviation that the other columns leave unexplained"}
 # The most columns to name if a new dataset is not significantly unlike the others.
 MOST_BY_CHANCE = 3
@@ -90,26 +89,30 @@ class Profiles:
         unit = np.maximum.reduce([np.abs(sample).max(0) for sample in samples])
         unit = np.where(unit > 0, unit, 1.0)
         samples = [sample / unit for sample in samples]
+        # The share of a category determines its deviation, which would be an extreme one where the category is rare.
+        varies = np.array([len(np.unique(column)) > 2 for column in np.concatenate(samples).T], dtype=bool)
         shown = [np.array([f(each) for each in samples]) * unit for f in (_mean, _deviation)]
         samples = _take_logarithms(samples)
-        residuals = [_deviation(each) for each in _compute_residuals(samples)]
+        residuals = np.array([_deviation(each) for each in _compute_residuals(samples)])[:, varies]
         pairs = _choose_pairs(samples)
         correlations = np.array([_correlate(sample, pairs) for sample in samples])
         means, deviations = (np.array([f(each) for each in samples]) for f in (_mean, _deviation))
         # The law of total variance, with equal weight for each dataset.
         least = _LEAST_VARIANCE * (np.square(deviations).mean(0) + means.var(0))
-        spreads = [_take_log_deviations(deviations, least)]
-        spreads.append(_take_log_deviations(np.array(residuals), _LEAST_VARIANCE * np.square(residuals).mean(0)))
+        spreads = [_take_log_deviations(deviations[:, varies], least[varies])]
+        spreads.append(_take_log_deviations(residuals, _LEAST_VARIANCE * np.square(residuals).mean(0)))
         # Fisher's transformation; a correlation of 1 in n rows must not be infinitely far from others.
         shrunk = np.array([1 - 1 / len(sample) for sample in samples])[:, None] * correlations
         # The size that chance gives in so many rows, so that no dataset is far off if hardly any has a relation.
         by_chance = (2 / np.pi / np.median([len(sample) for sample in samples])) ** 0.5
+        varying = list(compress(labels, varies))
+        of_columns = [(label, "mean") for label in labels]
+        of_columns += [(label, statistic) for statistic in ("deviation", "residual") for label in varying]
         return cls(
-            [(label, statistic) for statistic in _STATISTICS for label in labels]
-            + [(f"{labels[i]} and {labels[j]}", "correlation") for i, j in pairs.T],
-            np.hstack([*shown, residuals, correlations]),
+            of_columns + [(f"{labels[i]} and {labels[j]}", "correlation") for i, j in pairs.T],
+            np.hstack([shown[0], shown[1][:, varies], residuals, correlations]),
             np.hstack([_scores(np.hstack([means, *spreads])), _scores(np.arctanh(shrunk), by_chance)]),
-            len(_STATISTICS) * len(labels),
+            len(of_columns),
         )
 
     def score_novelty(self, nearest: Floats) -> Floats:

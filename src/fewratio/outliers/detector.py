@@ -16,7 +16,7 @@ from fewratio.data.non_overlapping import Levels, NonOverlapping, decode_levels,
 from fewratio.data.raw_table import RawTable, as_raw
 from fewratio.data.split_table import split_by_condition
 from fewratio.data.table import Table, make_row
-from fewratio.errors import InputError, warn
+from fewratio.errors import InputError, name_parameter, warn
 from fewratio.estimators import samples as inputs
 from fewratio.estimators.base import TableEstimator
 from fewratio.estimators.parameters import Interval, common
@@ -389,9 +389,9 @@ class InlierOutlierDetector(OutlierMixin, TableEstimator):
         fitted = inputs.fit_copy(self.estimator_, normals, rows)
         if not getattr(fitted, "finds_outliers", True):
             warn(
-                f"{type(fitted).__name__} does not find outliers here: its ratio is near 1 far from all rows. Use the "
-                "default (estimator=None), or a model learned from marked outliers (`InlierRatioEstimator`, "
-                "`fewratio train --episodes inliers`)."
+                f"{type(fitted).__name__} is not made to find outliers: its ratio is near 1 far from all rows, so "
+                f"far outliers are missed. Leave out {name_parameter('estimator')}, or use one that has learned from "
+                "marked outliers (`InlierRatioEstimator`; in a shell `fewratio train --episodes inliers`)."
             )
         return fitted.ratio_de_
 

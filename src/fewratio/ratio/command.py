@@ -29,7 +29,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     from fewratio.core.wording import write_count
     from fewratio.data.raw_table import naming_rows
     from fewratio.data.readers.files import open_rows, read_raw
-    from fewratio.estimators.samples import read_samples
+    from fewratio.estimators.samples import check_compares, read_samples
     from fewratio.progress import progress_bar
     from fewratio.ratio.report import RatioRows
 
@@ -37,6 +37,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     if estimator is None or request.model is None:
         # The network's ratios of small samples are better than a kernel's (docs/decisions/0008).
         estimator = AutoRatioEstimator(scale=request.scale or "auto", random_state=0)
+    check_compares(estimator)
     samples = read_samples(estimator, {raw.name: raw for raw in tables}, request.options(*tables))
     X_nu, X_de = samples.tables
     # Whole blocks, so that predict forms the same blocks as for a table in memory: bit-identical.

@@ -129,8 +129,15 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
     model_: DiscriminantModel = field(init=False)
     settings_: Settings = field(init=False)
     summary_: Summary | None = field(default=None, init=False)
+    # With fewer sources, 90 % intervals contained the ratio in 56 to 61 of 100 cases, with this many in 84.
+    _fewest_sure: ClassVar[int] = 8
     # Far from all rows the ratio is near 1, so outliers are not found.
     finds_outliers: ClassVar[bool] = False  # type: ignore[misc]
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the certainty of ratios is known, from eight sources or more."""
+        return super().has_intervals and (self.n_sources_ is None or self.n_sources_ >= self._fewest_sure)
 
     def pretrain(
         self, collection: Collection | Summary | Sequence[Summary], validation: Collection | None = None

@@ -259,6 +259,7 @@ class InlierRatioEstimator(LearnedEstimator):
     array([ 1, -1,  1])
     """
 
+    only_finds_outliers = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {**common("alpha", "random_state"), "n_components": [COUNT]}
 
     alpha: float = 0.5

@@ -111,6 +111,11 @@ class MetaRatioEstimator(CertainEstimator, NetworkEstimator, LearnedEstimator):
     # The networks trained on sources, if any.
     _trained: members.Trained | None = field(default=None, init=False)
 
+    @property
+    def only_finds_outliers(self) -> bool:  # type: ignore[override]
+        """Whether its networks learn from marked outliers."""
+        return isinstance(self.episodes, Inliers)
+
     def __post_init__(self) -> None:
         # A separate object for each estimator, since set_params(training__max_steps=...) changes it.
         self.episodes = Pairs() if self.episodes is None else self.episodes
