@@ -144,3 +144,16 @@ def test_years_have_no_commas_and_the_only_column_is_tall():
     assert chart.spec["encoding"]["x"]["axis"]["format"] == ".12~g"
     assert chart.spec["encoding"]["x"]["title"] is None
     assert chart.spec["height"] > 200
+
+
+@pytest.mark.filterwarnings("ignore:Rows are")
+def test_long_gaps_are_not_drawn():
+    values = steps()
+    values[:20] = np.nan
+    values[50:52] = np.nan
+    report = detect_changes(pd.DataFrame({"x": values}))._report()
+    chart = next(each for each in blocks(report, Chart) if each.spec["title"] == "x")
+    assert [place for place, value in enumerate(chart.data["y"]) if value is None] == list(range(20))
+    assert chart.data["level"][:20] == [None] * 20
+    assert chart.description.startswith("x: 98 values ")
+    assert "the lines are open" in report.sections[0].blocks[1].text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.changes.filled import drop_filled
 from fewratio.changes.gaps import describe_gap
 from fewratio.changes.kinds import name_changes, write_notes
 from fewratio.changes.segmentation import LEAST_ROWS, describe_nothing, segment, trace_levels, trace_steps
@@ -77,7 +78,8 @@ class ChangeResult(Reported):
     notes : tuple of str
         What was guessed, and what the answer does not cover.
     gaps : dict
-        In which rows each column of `series` was missing, if it was in any; not for a long series.
+        In which rows each column of `series` was missing, if it was in any; for a long series, only where whole blocks
+        of rows were.
     settings : dict
         The arguments of `detect_changes`.
     """
@@ -400,7 +402,8 @@ def detect_changes(
         scores[found.points] = found.gains
         changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
     points = changes.points.tolist()
-    named = name_changes(found, points, found.degree if points == found.points else 0)
+    degree = found.degree if points == found.points else 0
+    named = drop_filled(found, points, name_changes(found, points, degree), _list_gaps(opened), degree)
     levels = trace_levels(found, points)[:, : opened.rows.shape[1]]
     before, after = trace_steps(found, points)
     changed = []
@@ -414,9 +417,11 @@ def detect_changes(
                 kind = "share" if blocks.is_binary[label] and kind != "season" else kind
             each_once.setdefault(label, (label, kind, float(before[number, feature]), float(after[number, feature])))
         changed.append(tuple(each_once.values()))
+    changes, changed = _drop_empty(changes, changed)
     changes = changes._replace(kinds=tuple(each[0][:2] for each in changed), changed=tuple(changed))
     if blocks is not None:
         changes = blocks.locate_in_rows(changes, found.background[:, : levels.shape[1]])
+    gaps = opened.gaps if blocks is None else {name: blocks.list_gap(gap) for name, gap in opened.gaps.items()}
     return ChangeResult(
         *changes,
         estimator=model if uses_windows else None,
@@ -428,21 +433,41 @@ def detect_changes(
         order=opened.order,
         levels=levels if blocks is None else blocks.list_background(found.background[:, : levels.shape[1]]),
         notes=(
-            *_write_gaps(opened, changes),
+            *_write_gaps(gaps, opened, changes),
             *(write_notes(found, opened.feature_names, is_test) if swings == "noise" else ()),
         ),
-        gaps=opened.gaps,
+        gaps=gaps,
         settings=settings,
     )
 
 
-def _write_gaps(series: Series, changes: FoundChanges) -> Iterator[str]:
+def _list_gaps(series: Series) -> dict[int, NDArray[np.bool_]]:
+    """Return the gaps by the feature they are in: blocks have two features of each column."""
+    labels = series.feature_names
+    columns = range(len(labels)) if series.blocks is None else series.blocks.columns
+    return {
+        feature: series.gaps[labels[column]] for feature, column in enumerate(columns) if labels[column] in series.gaps
+    }
+
+
+def _drop_empty(
+    changes: FoundChanges, changed: list[tuple[tuple[int, str, float, float], ...]]
+) -> tuple[FoundChanges, list[tuple[tuple[int, str, float, float], ...]]]:
+    """Leave out moments at which no column changed."""
+    is_change = np.array([bool(each) for each in changed], dtype=bool)
+    if changes.threshold is None:
+        changes.scores[changes.points[~is_change]] = np.nan
+    p_values = None if changes.p_values is None else changes.p_values[is_change]
+    return changes._replace(points=changes.points[is_change], p_values=p_values), [each for each in changed if each]
+
+
+def _write_gaps(gaps: dict[str, NDArray[np.bool_]], series: Series, changes: FoundChanges) -> Iterator[str]:
     """Say which changes lie within a long gap of their column."""
     by_gap: dict[str, dict[str, None]] = {}
-    for point, (column, _) in zip(changes.points.tolist(), changes.kinds, strict=True):
-        name = series.feature_names[column]
-        if name in series.gaps and (ends := describe_gap(series.gaps[name], point, series.row_names)):
-            by_gap.setdefault(ends, {})[name] = None
+    for point, changed in zip(changes.points.tolist(), changes.changed, strict=True):
+        for name in (series.feature_names[column] for column, *_ in changed):
+            if name in gaps and (ends := describe_gap(gaps[name], point, series.row_names)):
+                by_gap.setdefault(ends, {})[name] = None
     for ends, names in by_gap.items():
         said = f"there are no values between {ends}; the change may have happened at any time in between."
         yield f"{', '.join(names)}: {said}"

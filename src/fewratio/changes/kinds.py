@@ -1,7 +1,7 @@
 """What changed at a moment: which column, and its level, spread, slope, season or share; and how to say it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segment
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_apart, write_list, write_share
 
+# Numbers of the columns that changed at a moment, and what changed in each.
+Named: TypeAlias = list[tuple[int, str]]
 # The share of the variance of a column that the row before explains, from which on its swings are slow.
 _SLOW = 0.5
 # How the name of a feature ends that says where a column has no value.
@@ -21,7 +23,7 @@ _IS_SLOW = (
 )
 
 
-def name_changes(found: Segmentation, points: list[int], degree: int) -> list[list[tuple[int, str]]]:
+def name_changes(found: Segmentation, points: list[int], degree: int) -> list[Named]:
     """Return the numbers of the columns that changed at each point, and what changed in each; the clearest comes first.
 
     What changed is whichever raises the likelihood most: level, spread or slope; distribution if none does much. If the

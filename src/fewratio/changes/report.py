@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.changes.chart import change_scores, series_chart
+from fewratio.changes.gaps import SHORT_GAP, mark_long_gaps
 from fewratio.changes.kinds import column_title, describe_columns
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
@@ -170,18 +171,19 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
     for place, label in enumerate(labels):
         data = {
             "x": x,
-            "y": round_values(mean[:, place]),
-            "level": round_values(level[:, place]),
+            "y": _round_there(mean[:, place]),
+            "level": _round_there(level[:, place]),
             "segment": np.searchsorted(points, starts, side="right").tolist(),
         }
         if is_thinned:
-            data |= {"low": round_values(low[:, place]), "high": round_values(high[:, place])}
+            data |= {"low": _round_there(low[:, place]), "high": _round_there(high[:, place])}
         data = _open_gaps(data, gaps)
         title = column_title(label)
         column = result.feature_names.index(label)
         are_own = [any(column == number for number, *_ in changed) for changed in result.changed]
-        span = f"from {low[:, place].min():.3g} to {high[:, place].max():.3g}"
-        description = f"{title}: {n} values {span}, {write_count(len(points), 'change')}."
+        span = f"from {np.nanmin(low[:, place]):.3g} to {np.nanmax(high[:, place]):.3g}"
+        n_values = n - int(result.gaps.get(label, np.zeros(1)).sum())
+        description = f"{title}: {n_values} values {span}, {write_count(len(points), 'change')}."
         charts.append(series_chart(data, at, are_own, shorten(title, 80), description, axis, height))
     there = np.flatnonzero(~np.isnan(scores))
     if len(there) > _MOST_ROWS:
@@ -213,7 +215,10 @@ def _open_gaps(data: dict[str, list[Any]], gaps: list[int]) -> dict[str, list[An
 
 
 def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) -> tuple[Floats, ...]:
-    """Return mean, lowest and highest value of stretches of rows in some columns, and the level of their segments."""
+    """Return mean, lowest and highest value of stretches of rows in some columns, and the level of their segments.
+
+    They are NaN in long gaps.
+    """
     ends = [*starts[1:].tolist(), len(result.scores)]
     mean, low, high, levels = np.empty((4, len(starts), len(places)))
     for number, (start, stop) in enumerate(zip(starts.tolist(), ends, strict=True)):
@@ -223,7 +228,20 @@ def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) ->
     segment, sizes = np.searchsorted(result.points, starts, side="right"), np.subtract(ends, starts)
     sums = [np.bincount(segment, sizes * column) for column in (mean - levels).T]
     level = levels + (np.array(sums) / np.bincount(segment, sizes)).T[segment]
+    for place, number in enumerate(places):
+        is_gap = result.gaps.get(result.feature_names[number])
+        if is_gap is not None:
+            is_open = np.logical_and.reduceat(mark_long_gaps(is_gap), starts)
+            for values in (mean, low, high, level):
+                values[is_open, place] = np.nan
     return mean, low, high, level
+
+
+def _round_there(values: Floats) -> list[float | None]:
+    """Round values, with None for those that are missing."""
+    there = ~np.isnan(values)
+    rounded = iter(round_values(values[there]))
+    return [next(rounded) if is_there else None for is_there in there]
 
 
 def _series(result: Any) -> list[page.Block]:
@@ -236,7 +254,12 @@ def _series(result: Any) -> list[page.Block]:
         else "what a change adds to twice the log likelihood"
     )
     is_scored = int(np.count_nonzero(~np.isnan(result.scores))) >= _FEWEST_SCORES
-    limits = " ".join(filter(None, [of_all, left_out * (rest > 0), f"Score: {score}." * is_scored]))
+    filled = (
+        f"Where values are missing for more than {SHORT_GAP} rows, or at an end, the lines are open. The search fills "
+        "these gaps with nearby values, but no change rests on them alone."
+    )
+    is_open = any(mark_long_gaps(is_gap).any() for is_gap in result.gaps.values())
+    limits = " ".join(filter(None, [of_all, left_out * (rest > 0), filled * is_open, f"Score: {score}." * is_scored]))
     return [page.Text(_HOW_TO_READ), *([page.Text(limits)] if limits else []), *_charts(result, _MOST_COLUMNS)]
 
 
