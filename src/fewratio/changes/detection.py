@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fewratio.changes.filled import drop_filled
 from fewratio.changes.gaps import describe_gap
-from fewratio.changes.kinds import name_changes, write_notes
+from fewratio.changes.kinds import fit_slope, name_changes, write_notes
 from fewratio.changes.segmentation import LEAST_ROWS, describe_nothing, segment, trace_levels, trace_steps
 from fewratio.changes.significance import ChangeOptions, FoundChanges, check_options, find_by_splits, find_by_windows
 from fewratio.changes.swings import find_swings
@@ -123,8 +123,9 @@ class ChangeResult(Reported):
         what the step makes of it; mean_before and mean_after: means of up to `n_near` rows before and after, which may
         say the opposite where a line rises (for a share, of the rows up to the column's neighbouring changes);
         deviation_before and deviation_after: standard deviations about `levels` of the rows up to the neighbouring
-        changes; and also: the same, from column on, of other columns that changed. At most 10,000 rows count on either
-        side, and missing values do not count.
+        changes; slope_before and slope_after: slopes per row of a line through these rows; and also: the same, from
+        column on, of other columns that changed. At most 10,000 rows count on either side, and missing values do not
+        count.
         """
         found = []
         for number, row in enumerate(self.points.tolist()):
@@ -156,10 +157,12 @@ class ChangeResult(Reported):
         n_near = len(beside) if kind == "share" else self.n_near
         near = parts[0][-n_near:], parts[1][:n_near]
         means, deviations = (beside[part].mean() for part in near), ((beside - levels)[part].std() for part in parts)
-        names = [f"{of}_{side}" for of in ("level", "mean", "deviation") for side in ("before", "after")]
+        slopes = (fit_slope(part, beside[part]) for part in parts)
+        names = [f"{of}_{side}" for of in ("level", "mean", "deviation", "slope") for side in ("before", "after")]
         # Without rounding errors.
         digits = 9 - int(np.log10(max(np.ptp(beside), 1e-300)))
         rounded = [round(float(each), digits) for each in (before, after, *means, *deviations)]
+        rounded += [float(f"{slope:.6g}") for slope in slopes]
         return {"column": self.feature_names[column], "kind": kind, **dict(zip(names, rounded, strict=True))}
 
     @property

@@ -1,5 +1,6 @@
 """The report of the changes of a series."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,10 @@ from numpy.typing import NDArray
 
 from fewratio.changes.chart import change_scores, series_chart
 from fewratio.changes.gaps import SHORT_GAP, mark_long_gaps
-from fewratio.changes.kinds import column_title, describe_columns
+from fewratio.changes.kinds import column_title, describe_change, describe_columns, is_missing, write_pair
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import shorten, write_alike, write_apart, write_count, write_number, write_share
+from fewratio.core.wording import shorten, write_alike, write_count, write_number, write_share, write_signed
 from fewratio.report import page
 from fewratio.report.distributions import round_values
 
@@ -21,6 +22,8 @@ _HOW_TO_READ = (
 )
 # Columns in a report, and in a picture.
 _MOST_COLUMNS, _MOST_DRAWN = 8, 4
+# Sentences of a verdict.
+_MOST_SAID = 6
 # The height of the only chart of a column, and of one of several.
 _ALONE, _BESIDE = 240, 150
 # The most rows to draw one by one, and the stretches whose lowest, mean and highest value are drawn instead.
@@ -55,19 +58,31 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     when = _write_when(result, result.points)
-    answer = "No change was found."
-    if changes:
-        clearest = max(range(len(changes)), key=lambda number: changes[number]["score"])
-        which = "change" if len(changes) == 1 else "changes. The clearest"
-        moment = when[clearest] if result.times is not None else f"row {when[clearest]}"
-        answer = f"{len(changes)} {which}, {moment}: {describe_columns(changes[clearest])}."
+    headline, *more = _write_verdict(changes, when if result.times is not None else [f"row {each}" for each in when])
     call = page.describe_making(result.settings, command, "detect_changes", ("series",))
     sections = [
         page.Section("The series", _series(result)),
         page.Section("What changed", [_table(result, changes, when), *map(page.Text, result.notes)]),
         page.Section("How this was made", call),
     ]
-    return page.Report(f"Changes of {name}", answer, facts, sections)
+    return page.Report(f"Changes of {name}", "\n".join([headline, *more]), facts, sections, headline=headline)
+
+
+def _write_verdict(changes: list[dict[str, Any]], moments: list[str]) -> list[str]:
+    """Say in one clause what the clearest change is, then what else changed then, and at the other moments."""
+    if not changes:
+        return ["No change was found."]
+    clearest = max(range(len(changes)), key=lambda number: changes[number]["score"])
+    which = "change" if len(changes) == 1 else "changes. The clearest"
+    said = [f"{len(changes)} {which}, {moments[clearest]}: {describe_change(changes[clearest])}."]
+    said += [f"At the same time: {describe_change(each)}." for each in changes[clearest]["also"]]
+    others = [
+        f"{moment}: {describe_columns(change)}."
+        for number, (moment, change) in enumerate(zip(moments, changes, strict=True))
+        if number != clearest
+    ]
+    said, left = [*said, *others][:_MOST_SAID], len(said) + len(others) - _MOST_SAID
+    return [*said, f"And {left} more, in the table below."] if left > 0 else said
 
 
 def report_each(results: Any, name: str, command: str | None) -> page.Report:
@@ -88,12 +103,12 @@ def report_each(results: Any, name: str, command: str | None) -> page.Report:
         facts["Level"] = "Holds for each series separately, not for all together."
     sections: list[page.Section] = []
     for series, part in parts.items():
-        about = f"{part.answer} {part.facts['Rows']}."
+        about = [*part.answer.splitlines(), f"{part.facts['Rows']}."]
         blocks = [block for section in part.sections[:-1] for block in section.blocks]
         if sections:
             # How to read the charts is said once.
             blocks = [block for block in blocks if not isinstance(block, page.Text) or block.text != _HOW_TO_READ]
-        sections.append(page.Section(series, [page.Text(about), *blocks]))
+        sections.append(page.Section(series, [*map(page.Text, about), *blocks]))
     making = page.describe_making(results.settings, command, "detect_changes", ("series",))
     sections.append(page.Section("How this was made", making))
     return page.Report(f"Changes of {name} by {by}", answer, facts, sections)
@@ -263,14 +278,20 @@ def _series(result: Any) -> list[page.Block]:
     return [page.Text(_HOW_TO_READ), *([page.Text(limits)] if limits else []), *_charts(result, _MOST_COLUMNS)]
 
 
-def _write_sides(change: dict[str, Any]) -> list[Any]:
-    """Write levels or means, and deviations, before and after a change; shares have no deviation of their own."""
-    of = "level" if change["kind"] == "level" else "mean"
-    means = change[f"{of}_before"], change[f"{of}_after"]
-    if change["kind"] == "share":
-        return [*map(page.Number, means, map(write_share, means)), "", ""]
-    spreads = change["deviation_before"], change["deviation_after"]
-    return [*map(page.Number, means, write_apart(*means)), *map(page.Number, spreads, write_alike(spreads))]
+def _write_sides(change: dict[str, Any], quantities: Sequence[str]) -> list[Any]:
+    """Write some quantities before and after a change; shares have no deviation of their own, and others no slope."""
+    cells: list[Any] = []
+    are_shares = change["kind"] == "share" or is_missing(change["column"])
+    for quantity in quantities:
+        of = "level" if quantity == "mean" and change["kind"] == "level" else quantity
+        sides = change[f"{of}_before"], change[f"{of}_after"]
+        texts = write_pair(*sides) if quantity == "mean" else write_alike(sides)
+        if quantity == "slope":
+            texts = list(map(write_signed, sides)) if change["kind"] == "slope" else ["", ""]
+        elif are_shares:
+            texts = list(map(write_share, sides)) if quantity == "mean" else ["", ""]
+        cells += [page.Number(side, text) if text else "" for side, text in zip(sides, texts, strict=True)]
+    return cells
 
 
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
@@ -280,15 +301,16 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
     when = [text for text, change in zip(when, changes, strict=True) for _ in range(1 + len(change["also"]))]
     changes = [change | each for change in changes for each in ({}, *change["also"])]
     are_shares = [change["kind"] == "share" for change in changes]
-    # How many of the columns that compare both sides to show.
-    n_sides = 2 if all(are_shares) else 4
+    # What is compared on both sides.
+    quantities = ["mean"] + ["slope"] * any(change["kind"] == "slope" for change in changes)
+    quantities += ["deviation"] * (not all(are_shares))
     table = [
         [
             text,
             change["row"],
             change["column"],
             change["kind"],
-            *_write_sides(change)[:n_sides],
+            *_write_sides(change, quantities),
             float(change["score"]),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]
@@ -299,7 +321,10 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
     if all(are_shares):
         sides, means = ["share before", "share after"], "Shares: of all rows up to the column's neighbouring changes"
     else:
-        sides = ["before", "after", "deviation before", "deviation after"]
+        called = {"mean": ["before", "after"]}
+        sides = [side for each in quantities for side in called.get(each, [f"{each} before", f"{each} after"])]
+        slopes = ". Slopes: of a line through the rows up to the neighbouring changes, per row"
+        means += slopes * ("slope" in quantities)
         means += ". Deviations: standard deviations about the level, up to the neighbouring changes"
     note = f"Columns that changed, the clearest first. {means}. {result.certainty}"
     headings = ["when", "row", "column", "kind", *sides, "score"]
