@@ -77,6 +77,15 @@ def test_no_outliers_is_an_answer_too():
     assert "<svg" in result._repr_html_()
 
 
+def test_rows_that_all_lie_outside_few_normal_rows_are_not_called_normal():
+    rng = np.random.default_rng(3)
+    good, other = (pd.DataFrame(rng.normal(at, 1, (6, 3)), columns=list("abc")) for at in (0, 3))
+    report = InlierOutlierDetector().fit(good).detect(other)._report()
+    assert report.headline == "All 6 rows lie outside the normal rows in 2 columns, but none is flagged."
+    assert "--contamination" in report.answer
+    assert {row[2] for row in tables(report)["Rows, the most anomalous first"].rows} == {"not flagged"}
+
+
 def test_tables_of_all_kinds_and_other_estimators():
     normals, batch = mixed(40, 0), mixed(30, 1, shift=3.0)
     result = InlierOutlierDetector(RuLSIF()).fit(normals).detect(batch)

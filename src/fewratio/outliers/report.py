@@ -15,6 +15,8 @@ from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
 
 _NAMED, _BINS, _HEAT, _LARGE, _FIRST = 3, 40, 10, 4, 10
+# How rows below the outliers are called: they may be anything.
+_UNFLAGGED = "not flagged"
 # Deviations at which the colours of the heat map end.
 _COLOURED = 6
 # Counts so far apart need a logarithmic axis to be seen.
@@ -53,7 +55,8 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     headline = f"{n_outliers} of {n_rows} {found}{result.expectation}."
     answer = f"{headline}\nMost anomalous: {'; '.join(first)}."
     if not n_outliers:
-        answer = headline = f"No outliers were found among {n_rows}."
+        found = f"All {n_rows} {result.unflagged}." if result.unflagged else f"No outliers were found among {n_rows}."
+        answer = headline = found
     if result.shift:
         answer += f"\n{result.shift}"
     if result.errors:
@@ -82,7 +85,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
 
 def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: list[str]) -> list[page.Block]:
     table = [
-        [text, why, "outlier" if result.is_outlier[row] else "normal", float(result.scores[row])]
+        [text, why, "outlier" if result.is_outlier[row] else _UNFLAGGED, float(result.scores[row])]
         for text, row, why in zip(names, lowest.tolist(), said, strict=True)
     ]
     left = int(result.is_outlier.sum()) - len(table)
@@ -102,7 +105,7 @@ def _errors(result: Any) -> page.Table:
     shown = result.errors[:_MOST_RANKED]
     names = rows.row_names(result.samples.tables[0], np.array([error.row for error in shown]))
     table = [
-        [name, error.text, "outlier" if result.is_outlier[error.row] else "normal"]
+        [name, error.text, "outlier" if result.is_outlier[error.row] else _UNFLAGGED]
         for name, error in zip(names, shown, strict=True)
     ]
     left = len(result.errors) - len(shown)
