@@ -1,6 +1,7 @@
 """What a monitor says after a batch."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _LARGEST = 700.0
 # A smaller p-value is only said to be smaller.
 _LEAST = 0.0001
+# Evidence from which on its power of ten says enough; powers in texts, and raised digits.
+_HUGE, _POWER, _RAISED = 1e15, re.compile(r"10\^(-?\d+)"), str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Since(NamedTuple):
@@ -118,7 +121,7 @@ class MonitorState(Reported):
         if self.alarm and self.alarm_row is not None:
             return f"Alarm at {self.locate(self.alarm_row)}."
         seen = write_count(self.n_rows, "row")
-        evidence, limit = write_large(self.evidence), write_large(1 / self.settings["level"])
+        evidence, limit = write_evidence(self.evidence), write_evidence(1 / self.settings["level"])
         return f"No alarm after {seen}: evidence {evidence}, alarm at {limit}."
 
     @property
@@ -157,6 +160,28 @@ class MonitorState(Reported):
 
     def __repr__(self) -> str:
         return f"MonitorState({self.summary})"
+
+
+def write_evidence(evidence: float) -> str:
+    """Write evidence: large numbers by words, huge ones as a power of ten, rounded down.
+
+    Examples
+    --------
+    >>> write_evidence(12.3), write_evidence(405774574.0), write_evidence(8.87e19)
+    ('12.3', '406 million', '10^19')
+    """
+    return write_large(evidence) if evidence < _HUGE else f"10^{math.floor(math.log10(evidence))}"
+
+
+def raise_powers(text: str) -> str:
+    """Write powers of ten in a text with raised digits, as a page can show them.
+
+    Examples
+    --------
+    >>> raise_powers("10^19 now")
+    '10¹⁹ now'
+    """
+    return _POWER.sub(lambda found: "10" + found[1].translate(_RAISED), text)
 
 
 def as_number(logarithm: float) -> float:
