@@ -66,7 +66,7 @@ def test_the_most_anomalous_rows_are_shown_beside_their_nearest_normals(judged):
 def test_the_columns_that_tell_are_drawn_for_normal_rows_and_outliers(judged):
     charts = blocks(judged._report(), page.Charts)[0].charts
     assert {chart.description.partition(".")[0] for chart in charts} == {"depth", "<width>"}
-    assert set(charts[0].data["sample"]) == {"known normal", "normal", "outlier"}
+    assert set(charts[0].data["sample"]) == {"known normal", "not flagged", "outlier"}
 
 
 def test_no_outliers_is_an_answer_too():

@@ -142,7 +142,7 @@ def _scores(result: Any) -> Chart:
     scores = result.margins + result.threshold
     low, high = float(scores.min()), float(scores.max())
     edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
-    parts = {"normal": scores[~result.is_outlier], "outlier": scores[result.is_outlier]}
+    parts = {_UNFLAGGED: scores[~result.is_outlier], "outlier": scores[result.is_outlier]}
     counts = {kind: np.histogram(values, edges)[0].tolist() for kind, values in parts.items()}
     ends = [float(f"{edge:.6g}") for edge in edges.tolist()]
     return marked_histogram(
@@ -157,7 +157,7 @@ def _beside(result: Any, reasons: list[Any]) -> page.Charts:
     places = _places(batch)
     parts = {
         "known normal": (normals, MUTED),
-        "normal": (batch.numbers[~result.is_outlier], FIRST),
+        _UNFLAGGED: (batch.numbers[~result.is_outlier], FIRST),
         "outlier": (batch.numbers[result.is_outlier], OUTLIER),
     }
     parts = {kind: each for kind, each in parts.items() if len(each[0])}
