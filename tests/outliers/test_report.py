@@ -33,7 +33,7 @@ def test_the_answer_names_the_most_anomalous_row_and_why(judged):
 def test_rows_are_ranked_with_their_scores(judged):
     table = tables(judged._report())["Rows, the most anomalous first"]
     assert [int(row[0]) for row in table.rows] == judged.order[:10].tolist()
-    assert [row[2] for row in table.rows] == ["outlier"] * 3 + ["normal"] * 7
+    assert [row[2] for row in table.rows] == ["outlier"] * 3 + ["not flagged"] * 7
     assert [row[3] for row in table.rows] == judged.scores[judged.order[:10]].tolist()
 
 
@@ -49,7 +49,7 @@ def test_small_and_large_deviations_have_different_colours():
 def test_all_rows_are_in_the_distribution_of_scores(judged):
     chart = next(chart for chart in blocks(judged._report(), Chart) if "low" in chart.data)
     counts = pd.DataFrame(chart.data).groupby("sample")["value"].sum()
-    assert counts.to_dict() == {"normal": 58, "outlier": 3}
+    assert counts.to_dict() == {"not flagged": 58, "outlier": 3}
 
 
 def test_the_most_anomalous_rows_are_shown_beside_their_nearest_normals(judged):

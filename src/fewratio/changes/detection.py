@@ -166,6 +166,11 @@ class ChangeResult(Reported):
         return {"column": self.feature_names[column], "kind": kind, **dict(zip(names, rounded, strict=True))}
 
     @property
+    def filled(self) -> list[str]:
+        """Names of the columns whose missing values were filled."""
+        return [] if self.encoding is None else [each.name for each in self.encoding.used if each.marks_missing]
+
+    @property
     def ranked_columns(self) -> list[str]:
         """Names of the columns; those that changed most often come first."""
         named = [self.feature_names[column] for changed in self.changed for column, *_ in changed]

@@ -11,7 +11,7 @@ from fewratio.changes.gaps import SHORT_GAP, mark_long_gaps
 from fewratio.changes.kinds import column_title, describe_change, describe_columns, is_missing, write_pair
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import shorten, write_alike, write_count, write_number, write_share, write_signed
+from fewratio.core.wording import shorten, write_alike, write_count, write_list, write_number, write_share, write_signed
 from fewratio.report import page
 from fewratio.report.distributions import round_values
 
@@ -57,6 +57,8 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
         facts["Method"] += f". Not tested: for a test with a chance of false alarms of 0.01, pass {option}."
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
+        if result.filled:
+            facts["Filled"] = f"missing values of {write_list(result.filled)}"
     when = _write_when(result, result.points)
     headline, *more = _write_verdict(changes, when if result.times is not None else [f"row {each}" for each in when])
     call = page.describe_making(result.settings, command, "detect_changes", ("series",))
