@@ -76,7 +76,7 @@ class MonitorState(Reported):
     alarm_row : int or None
         The row, counting from 0 over all batches, at which it first did.
     evidence : float
-        What bets against the reference have won by now, from a stake of 1: an e-value.
+        What the most successful bet against the reference has made of its share of a stake of 1: an e-value.
     p_value : float
         1 / the largest evidence so far, at most 1. It is valid at any time.
     since : Since or None
