@@ -41,8 +41,8 @@ def monitor(
         frame.check_target(state, "--state", reference, *batches, endings=(SUFFIX,))
     (first, *tables), estimator = request.read(reference, *batches)
     from fewratio.core.wording import write_count
+    from fewratio.monitor.evidence import write_evidence
     from fewratio.monitor.monitor import DriftMonitor
-    from fewratio.monitor.state import write_evidence
 
     with _alone(state):
         if state is not None and state.exists() and not rebase:

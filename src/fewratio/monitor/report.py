@@ -9,7 +9,7 @@ import numpy as np
 from fewratio.charts.chart import Chart, Picture, chart_spec, combine, layer, number
 from fewratio.charts.style import FIRST, OUTLIER
 from fewratio.core.wording import write_count
-from fewratio.monitor.state import raise_powers, write_evidence
+from fewratio.monitor.evidence import raise_powers, write_evidence
 from fewratio.report import page
 
 # The picture does not show evidence below this share of the stake.
