@@ -108,7 +108,11 @@ def _describe_page(page: Page, verb: Verb) -> dict[str, Any]:
         **{name: getattr(page, name) for name in ("button", "title", "lead", "last", "takes")},
         **{"key": key, "tab": page.tab or key.title(), "verb": verb.name},
         "inputs": inputs,
-        "example": {"text": page.example, "files": {key: files.split() for key, (*_, files) in page.inputs.items()}},
+        "example": {
+            "text": page.example,
+            "files": {key: files.split() for key, (*_, files) in page.inputs.items()},
+            "options": dict(page.settings),
+        },
         "options": [_describe_option(field) for field in verb.fields if field.label and field not in COLUMN_USES],
         "next": [_describe_page(stage, VERBS[stage.verb]) for stage in page.stages],
     }

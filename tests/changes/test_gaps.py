@@ -53,3 +53,29 @@ def test_a_gap_between_two_values_gets_one_of_them():
     rows[[20, 130]] = np.nan
     (change,) = detect_changes(pd.DataFrame({"fails": rows})).changes
     assert change["kind"] == "share"
+
+
+@pytest.mark.parametrize("gap", [slice(0, 60), slice(80, 120), slice(140, 200), slice(0, 9)], ids=str)
+def test_no_change_rests_on_filled_values(gap):
+    values = np.random.default_rng(3).normal(size=200) + np.arange(200) / 5
+    values[gap] = np.nan
+    assert {each["column"] for each in detect_changes(pd.DataFrame({"x": values})).changes} <= {"x is missing"}
+
+
+def test_a_step_within_a_gap_is_found_once():
+    values = np.random.default_rng(3).normal(size=200) + 8 * (np.arange(200) >= 100)
+    values[80:120] = np.nan
+    found = detect_changes(pd.DataFrame({"x": values}))
+    assert [each["column"] for each in found.changes].count("x") == 1
+    assert "may have happened at any time in between" in found.notes[0]
+
+
+@pytest.mark.slow
+def test_a_long_series_that_begins_as_missing_changes_only_there():
+    values = np.random.default_rng(0).normal(size=200_000) + np.arange(200_000) / 4e4
+    values[:80_000] = np.nan
+    found = detect_changes(pd.DataFrame({"x": values}))
+    assert {each["column"] for each in found.changes} == {"x is missing"}
+    assert abs(int(found.points[0]) - 80_000) <= 20
+    assert found.gaps["x"][:79_000].all()
+    assert not found.gaps["x"][81_000:].any()

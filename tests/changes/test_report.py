@@ -138,9 +138,54 @@ def test_the_clearest_of_several_changes_is_the_answer():
     assert found._report().answer.startswith(f"2 changes. The clearest, row {clearest['row']}: column 1 varies more")
 
 
+def test_the_headline_is_one_clause_and_the_rest_is_listed():
+    rows = np.random.default_rng(2).normal(size=(300, 3))
+    rows[100:, 0] += 3
+    rows[200:, 1] *= 9
+    rows[200:, 2] += 5
+    report = detect_changes(rows)._report()
+    headline, rest = report.parts
+    assert ";" not in headline
+    assert [line.split(":")[0] for line in rest.splitlines()] == ["At the same time", "row 100"]
+
+
+def test_a_trend_has_numbers_before_and_after():
+    time = np.arange(200.0)
+    values = np.random.default_rng(0).normal(size=200) + np.where(time < 100, 0.5 * time, 50 - 0.25 * (time - 100))
+    report = detect_changes(pd.DataFrame({"flow": values}))._report()
+    assert "the trend of flow changed from +0.5 to -0.25 per row" in report.answer
+    table = tables(report)["Changes in order of time"]
+    row = dict(zip(table.headings, table.rows[0], strict=True))
+    assert (row["slope before"].text, row["slope after"].text) == ("+0.5", "-0.25")
+
+
+def test_missing_values_are_shares_and_have_no_deviation():
+    values = steps()
+    values[:40] = np.nan
+    report = detect_changes(pd.DataFrame({"x": values}))._report()
+    row = next(each for each in tables(report)["Changes in order of time"].rows if each[2] == "x is missing")
+    assert [cell.text for cell in row[4:6]] == ["100 %", "0 %"]
+    assert row[6:8] == ["", ""]
+    assert "x has values from then on (missing: 100 % -> 0 % of the rows)" in report.answer
+
+
 def test_years_have_no_commas_and_the_only_column_is_tall():
     found = detect_changes(pd.DataFrame({"year": 1900 + np.arange(120), "flow": steps()}), time="year")
     (chart,) = blocks(found._report(), Chart)
     assert chart.spec["encoding"]["x"]["axis"]["format"] == ".12~g"
     assert chart.spec["encoding"]["x"]["title"] is None
     assert chart.spec["height"] > 200
+
+
+@pytest.mark.filterwarnings("ignore:Rows are")
+def test_long_gaps_are_not_drawn():
+    values = steps()
+    values[:20] = np.nan
+    values[50:52] = np.nan
+    report = detect_changes(pd.DataFrame({"x": values}))._report()
+    chart = next(each for each in blocks(report, Chart) if each.spec["title"] == "x")
+    assert [place for place, value in enumerate(chart.data["y"]) if value is None] == list(range(20))
+    assert chart.data["level"][:20] == [None] * 20
+    assert chart.description.startswith("x: 98 values ")
+    assert "the lines are open" in report.sections[0].blocks[1].text
+    assert report.facts["Filled"] == "missing values of x"

@@ -49,6 +49,7 @@ def series(n, points, times=None, n_columns=1, scores=None):
             times=times,
             ranked_columns=names,
             feature_names=names,
+            gaps={},
             row_names=None if times is None else times.astype(str),
             threshold=None if scores is None else 0.5,
         )

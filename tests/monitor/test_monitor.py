@@ -1,5 +1,6 @@
 """A monitor: its level, its answers, what does not change them, and files."""
 
+import re
 import warnings
 
 import numpy as np
@@ -49,8 +50,8 @@ def test_a_change_is_found_and_described():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda rows: rows * [3, 1, 1], ("0", "spread more")),
-        (lambda rows: rows * [1, 1, 0.1], ("2", "spread less")),
+        (lambda rows: rows * [3, 1, 1], ("0", "wider spread")),
+        (lambda rows: rows * [1, 1, 0.1], ("2", "narrower spread")),
         (lambda rows: rows - [2, 0, 0], ("0", "lower")),
     ],
 )
@@ -307,3 +308,26 @@ def test_a_batch_without_a_column_of_the_reference_is_refused_and_not_counted():
     with pytest.raises(InputError, match="batch has none of the reference's columns: it has 'colour', 'shape'"):
         monitor.update(pl.DataFrame({"colour": ["red"], "shape": ["round"]}))
     assert monitor.state.n_rows == before
+
+
+def test_reports_write_huge_evidence_as_powers_of_ten_and_explain_drops():
+    rng = np.random.default_rng(0)
+    monitor = DriftMonitor(rng.normal(size=(300, 2)))
+    monitor.update(rng.normal([0, 3], 1, (300, 2)))
+    report = monitor.state._report()
+    assert re.search(r"10[⁰¹²³⁴⁵⁶⁷⁸⁹]+ now", report.facts["Evidence"])
+    text, chart = report.sections[0].blocks
+    assert ("drops at once" in text.text) == bool((np.diff(monitor.state.history[:, 1]) < -5).any())
+    labels = chart.spec["layer"][0]["encoding"]["y"]["axis"]["labelExpr"]
+    assert '"1e+0": "1"' in labels
+    assert "⁰" in labels
+
+
+def test_the_farthest_rows_are_told_apart():
+    rng = np.random.default_rng(0)
+    monitor = DriftMonitor(rng.normal(size=(400, 2)))
+    monitor.update(rng.normal(size=(100, 2)))
+    table = monitor.state._report().sections[2].blocks[0]
+    shares = [row[1].text for row in table.rows]
+    assert len(set(shares)) == len(shares)
+    assert "100.00 %" not in shares

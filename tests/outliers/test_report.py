@@ -33,7 +33,7 @@ def test_the_answer_names_the_most_anomalous_row_and_why(judged):
 def test_rows_are_ranked_with_their_scores(judged):
     table = tables(judged._report())["Rows, the most anomalous first"]
     assert [int(row[0]) for row in table.rows] == judged.order[:10].tolist()
-    assert [row[2] for row in table.rows] == ["outlier"] * 3 + ["normal"] * 7
+    assert [row[2] for row in table.rows] == ["outlier"] * 3 + ["not flagged"] * 7
     assert [row[3] for row in table.rows] == judged.scores[judged.order[:10]].tolist()
 
 
@@ -49,7 +49,7 @@ def test_small_and_large_deviations_have_different_colours():
 def test_all_rows_are_in_the_distribution_of_scores(judged):
     chart = next(chart for chart in blocks(judged._report(), Chart) if "low" in chart.data)
     counts = pd.DataFrame(chart.data).groupby("sample")["value"].sum()
-    assert counts.to_dict() == {"normal": 58, "outlier": 3}
+    assert counts.to_dict() == {"not flagged": 58, "outlier": 3}
 
 
 def test_the_most_anomalous_rows_are_shown_beside_their_nearest_normals(judged):
@@ -66,7 +66,7 @@ def test_the_most_anomalous_rows_are_shown_beside_their_nearest_normals(judged):
 def test_the_columns_that_tell_are_drawn_for_normal_rows_and_outliers(judged):
     charts = blocks(judged._report(), page.Charts)[0].charts
     assert {chart.description.partition(".")[0] for chart in charts} == {"depth", "<width>"}
-    assert set(charts[0].data["sample"]) == {"known normal", "normal", "outlier"}
+    assert set(charts[0].data["sample"]) == {"known normal", "not flagged", "outlier"}
 
 
 def test_no_outliers_is_an_answer_too():
@@ -75,6 +75,15 @@ def test_no_outliers_is_an_answer_too():
     assert result._report().answer == "No outliers were found among 1 row."
     assert_valid(result.to_html())
     assert "<svg" in result._repr_html_()
+
+
+def test_rows_that_all_lie_outside_few_normal_rows_are_not_called_normal():
+    rng = np.random.default_rng(3)
+    good, other = (pd.DataFrame(rng.normal(at, 1, (6, 3)), columns=list("abc")) for at in (0, 3))
+    report = InlierOutlierDetector().fit(good).detect(other)._report()
+    assert report.headline == "All 6 rows lie outside the normal rows in 2 columns, but none is flagged."
+    assert "--contamination" in report.answer
+    assert {row[2] for row in tables(report)["Rows, the most anomalous first"].rows} == {"not flagged"}
 
 
 def test_tables_of_all_kinds_and_other_estimators():

@@ -155,7 +155,7 @@ def test_the_share_beyond_a_shift_is_small_in_a_clean_batch_with_discrete_column
 @pytest.mark.parametrize(
     ("n_strange", "said"),
     [
-        (1, "1 of 31 rows is an outlier (one is expected even if all rows are normal)"),
+        (1, "1 of 31 rows is an outlier (chance alone would flag about one)"),
         (3, "4 of 33 rows are outliers (1 of them"),
     ],
 )

@@ -187,7 +187,7 @@ def test_overlap_by_column_is_the_share_of_target_rows_in_range():
     found = importance_weights(train, target, random_state=0)
     assert found.overlap_by_column == {"a": 0.5, "b": 0.75, "c": 1.0}
     assert list(found.overlap_by_column) == ["a", "b", "c"]
-    assert "50 % of the target rows are in the range of a" in repr(found)
+    assert "50 % of the target rows have a value of a that is in the range of the training rows" in repr(found)
 
 
 def test_of_large_samples_some_rows_are_fitted_and_all_are_weighed(monkeypatch):
@@ -268,3 +268,25 @@ def test_a_share_that_rounds_to_all_is_not_reported_as_outside():
     found = importance_weights(column[1:, None], column[:, None], random_state=0)
     assert found.overlap_by_column == {0: 299 / 300}
     assert "in the range" not in found.summary
+
+
+def test_the_report_says_which_columns_differ_more_after_weighting():
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame({"x": rng.normal(size=200), "kind": rng.choice(list("ab"), 200)})
+    train["z"] = -train["x"] + rng.normal(size=200) / 9
+    target = pd.DataFrame({"x": rng.normal(1, 1, 150), "kind": rng.choice(list("abc"), 150), "z": rng.normal(size=150)})
+    report = importance_weights(train, target, random_state=0)._report(names=("old.csv", "new.csv"))
+    assert report.headline.startswith("The 200 weighted rows are as precise as ")
+    said = report.answer.splitlines()[1:]
+    assert "of the target rows have a value of kind that occurs in the training rows." in said[0]
+    (worse,) = [line for line in said if line.startswith("Weighting makes the difference larger in ")]
+    assert "z (" in worse
+    assert "x (" not in worse
+
+
+def test_a_colour_means_the_same_rows_in_all_charts():
+    report = importance_weights(*shifted(0), random_state=0)._report()
+    differences, _, distributions = report.sections[1].blocks
+    of_means = differences.spec["layer"][1]["encoding"]["color"]["scale"]["range"]
+    of_rows = distributions.charts[0].spec["encoding"]["color"]["scale"]["range"]
+    assert of_means == of_rows[:2]

@@ -122,8 +122,8 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         yield "time     none is known: rows are taken in the order of the file"
     if result.encoding is not None and result.encoding.is_named:
         yield f"columns  {result.encoding.summary}"
-        if filled := [column.name for column in result.encoding.used if column.marks_missing]:
-            yield f"filled   missing values of {quote_list(filled)}"
+        if result.filled:
+            yield f"filled   missing values of {quote_list(result.filled)}"
     if len(result.points):
         has_shares = any(kind == "share" for changed in result.changed for _, kind, *_ in changed)
         shares = "; shares are of all rows up to the column's next change" * has_shares

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fewratio.changes.filled import drop_filled
 from fewratio.changes.gaps import describe_gap
-from fewratio.changes.kinds import name_changes, write_notes
+from fewratio.changes.kinds import fit_slope, name_changes, write_notes
 from fewratio.changes.segmentation import LEAST_ROWS, describe_nothing, segment, trace_levels, trace_steps
 from fewratio.changes.significance import ChangeOptions, FoundChanges, check_options, find_by_splits, find_by_windows
 from fewratio.changes.swings import find_swings
@@ -78,7 +79,8 @@ class ChangeResult(Reported):
     notes : tuple of str
         Assumptions, and limits of the result.
     gaps : dict
-        For each column of `series` with missing values, a mask of the rows; empty for a long series.
+        For each column of `series` with missing values, a mask of the rows; for a long series, only of whole blocks of
+        rows.
     settings : dict
         The arguments of `detect_changes`.
     """
@@ -117,13 +119,14 @@ class ChangeResult(Reported):
     def changes(self) -> list[dict[str, Any]]:
         """A dict for each change, which describes the column that changed most.
 
-        The keys are row, name, score, p_value, column and kind (level, spread, slope, season, share or distribution);
-        level_before and level_after, the level just before the change (including slope and season) and this level
-        after the step; mean_before and mean_after, the means of up to `n_near` rows on each side, which may change in
-        the other direction if the series has a slope (for a share, all rows up to the column's neighbouring changes);
-        deviation_before and deviation_after, standard deviations about `levels` up to the neighbouring changes; and
-        also, the same keys from column on for the other columns that changed. At most 10,000 rows per side are used;
-        missing values are left out.
+        The keys are row, name, score, p_value, column and kind (level, spread, slope, season, share, standstill or
+        distribution); level_before and level_after, the level just before the change (including slope and season) and
+        this level after the step; mean_before and mean_after, the means of up to `n_near` rows on each side, which may
+        change in the other direction if the series has a slope (for a share, all rows up to the column's neighbouring
+        changes); deviation_before and deviation_after, standard deviations about `levels` up to the neighbouring
+        changes; slope_before and slope_after, the slopes per row of lines through these rows; and also, the same keys
+        from column on for the other columns that changed. At most 10,000 rows per side are used; missing values are
+        left out.
         """
         found = []
         for number, row in enumerate(self.points.tolist()):
@@ -155,11 +158,18 @@ class ChangeResult(Reported):
         n_near = len(beside) if kind == "share" else self.n_near
         near = parts[0][-n_near:], parts[1][:n_near]
         means, deviations = (beside[part].mean() for part in near), ((beside - levels)[part].std() for part in parts)
-        names = [f"{of}_{side}" for of in ("level", "mean", "deviation") for side in ("before", "after")]
+        slopes = (fit_slope(part, beside[part]) for part in parts)
+        names = [f"{of}_{side}" for of in ("level", "mean", "deviation", "slope") for side in ("before", "after")]
         # Remove rounding errors.
         digits = 9 - int(np.log10(max(np.ptp(beside), 1e-300)))
         rounded = [round(float(each), digits) for each in (before, after, *means, *deviations)]
+        rounded += [float(f"{slope:.6g}") for slope in slopes]
         return {"column": self.feature_names[column], "kind": kind, **dict(zip(names, rounded, strict=True))}
+
+    @property
+    def filled(self) -> list[str]:
+        """Names of the columns whose missing values were filled."""
+        return [] if self.encoding is None else [each.name for each in self.encoding.used if each.marks_missing]
 
     @property
     def ranked_columns(self) -> list[str]:
@@ -402,7 +412,8 @@ def detect_changes(
         scores[found.points] = found.gains
         changes = FoundChanges(np.array(found.points, dtype=np.intp), scores)
     points = changes.points.tolist()
-    named = name_changes(found, points, found.degree if points == found.points else 0)
+    degree = found.degree if points == found.points else 0
+    named = drop_filled(found, points, name_changes(found, points, degree), _list_gaps(opened), degree)
     levels = trace_levels(found, points)[:, : opened.rows.shape[1]]
     before, after = trace_steps(found, points)
     changed = []
@@ -416,9 +427,11 @@ def detect_changes(
                 kind = "share" if blocks.is_binary[label] and kind != "season" else kind
             each_once.setdefault(label, (label, kind, float(before[number, feature]), float(after[number, feature])))
         changed.append(tuple(each_once.values()))
+    changes, changed = _drop_empty(changes, changed)
     changes = changes._replace(kinds=tuple(each[0][:2] for each in changed), changed=tuple(changed))
     if blocks is not None:
         changes = blocks.locate_in_rows(changes, found.background[:, : levels.shape[1]])
+    gaps = opened.gaps if blocks is None else {name: blocks.list_gap(gap) for name, gap in opened.gaps.items()}
     return ChangeResult(
         *changes,
         estimator=model if uses_windows else None,
@@ -430,21 +443,41 @@ def detect_changes(
         order=opened.order,
         levels=levels if blocks is None else blocks.list_background(found.background[:, : levels.shape[1]]),
         notes=(
-            *_write_gaps(opened, changes),
+            *_write_gaps(gaps, opened, changes),
             *(write_notes(found, opened.feature_names, is_test) if swings == "noise" else ()),
         ),
-        gaps=opened.gaps,
+        gaps=gaps,
         settings=settings,
     )
 
 
-def _write_gaps(series: Series, changes: FoundChanges) -> Iterator[str]:
+def _list_gaps(series: Series) -> dict[int, NDArray[np.bool_]]:
+    """Return the gaps by the feature they are in: blocks have two features of each column."""
+    labels = series.feature_names
+    columns = range(len(labels)) if series.blocks is None else series.blocks.columns
+    return {
+        feature: series.gaps[labels[column]] for feature, column in enumerate(columns) if labels[column] in series.gaps
+    }
+
+
+def _drop_empty(
+    changes: FoundChanges, changed: list[tuple[tuple[int, str, float, float], ...]]
+) -> tuple[FoundChanges, list[tuple[tuple[int, str, float, float], ...]]]:
+    """Leave out moments at which no column changed."""
+    is_change = np.array([bool(each) for each in changed], dtype=bool)
+    if changes.threshold is None:
+        changes.scores[changes.points[~is_change]] = np.nan
+    p_values = None if changes.p_values is None else changes.p_values[is_change]
+    return changes._replace(points=changes.points[is_change], p_values=p_values), [each for each in changed if each]
+
+
+def _write_gaps(gaps: dict[str, NDArray[np.bool_]], series: Series, changes: FoundChanges) -> Iterator[str]:
     """Say which changes lie within a long gap of their column."""
     by_gap: dict[str, dict[str, None]] = {}
-    for point, (column, _) in zip(changes.points.tolist(), changes.kinds, strict=True):
-        name = series.feature_names[column]
-        if name in series.gaps and (ends := describe_gap(series.gaps[name], point, series.row_names)):
-            by_gap.setdefault(ends, {})[name] = None
+    for point, changed in zip(changes.points.tolist(), changes.changed, strict=True):
+        for name in (series.feature_names[column] for column, *_ in changed):
+            if name in gaps and (ends := describe_gap(gaps[name], point, series.row_names)):
+                by_gap.setdefault(ends, {})[name] = None
     for ends, names in by_gap.items():
         said = f"there are no values between {ends}; the change may have happened at any time in between."
         yield f"{', '.join(names)}: {said}"

@@ -10,8 +10,8 @@ from fewratio.changes.seasons import find_period
 from fewratio.core.shapes import Floats
 from fewratio.data.encoding import Encoding
 
-# Longer gaps are not interpolated, since a line would look like rows without noise.
-_SHORT = 5
+# Longer gaps are not bridged by a line, which would look like a stretch without noise.
+SHORT_GAP = 5
 
 
 def find_marks(encoding: Encoding | None) -> dict[int, int]:
@@ -22,11 +22,20 @@ def find_marks(encoding: Encoding | None) -> dict[int, int]:
     return {value: place.stop - 1 for place in places for value in range(place.start, place.stop - 1)}
 
 
+def mark_long_gaps(is_gap: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows are in a gap too long to be bridged by a line, or in one at an end of the series."""
+    there = np.flatnonzero(~is_gap)
+    number = np.searchsorted(there, np.arange(len(is_gap)))
+    sizes = np.bincount(number[is_gap], minlength=len(there) + 1)
+    sizes[[0, -1]] *= SHORT_GAP + 1
+    return np.asarray(is_gap & (sizes[number] > SHORT_GAP))
+
+
 def describe_gap(is_gap: NDArray[Any], point: int, names: Sequence[str] | None) -> str:
     """Name the rows at both ends of a long gap around a row; "" if there is none."""
     there = np.flatnonzero(~is_gap)
     number = int(there.searchsorted(point))
-    if number in (0, len(there)) or there[number] - there[number - 1] <= _SHORT + 1:
+    if number in (0, len(there)) or there[number] - there[number - 1] <= SHORT_GAP + 1:
         return ""
     ends = [f"row {row}" if names is None else f"row {row} ({names[row]})" for row in there[number - 1 : number + 1]]
     return " and ".join(ends)
@@ -59,7 +68,7 @@ def fill_gaps(values: Floats, is_gap: NDArray[Any]) -> None:
     # The mirrored rows are reflected at the ends of the series.
     turn = np.where(is_first_half, number - from_last, number + to_next - 1) % (2 * n)
     filled = there[np.minimum(turn, 2 * n - 1 - turn)]
-    is_long = np.bincount(number)[number] > _SHORT
+    is_long = np.bincount(number)[number] > SHORT_GAP
     if is_long.any():
         period = find_period(np.where(is_gap, values[there].mean(), values)[:, None])
         if period:

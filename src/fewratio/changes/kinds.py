@@ -1,15 +1,17 @@
 """Describe changes: which column changed, in its level, spread, slope, season or share."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fewratio.changes.segment_costs import is_share, measure_row, rounding_variance
 from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments, tame
-from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_apart, write_list, write_number, write_share
+from fewratio.core.shapes import Floats, Numbers
+from fewratio.core.wording import write_apart, write_fixed, write_list, write_number, write_share, write_signed
 
+# Numbers of the columns that changed at a moment, and what changed in each.
+Named: TypeAlias = list[tuple[int, str]]
 # A column has slow swings if the previous row explains at least this share of its variance.
 _SLOW = 0.5
 # The names of features that mark missing values end like this.
@@ -21,7 +23,7 @@ _IS_SLOW = (
 )
 
 
-def name_changes(found: Segmentation, points: list[int], degree: int) -> list[list[tuple[int, str]]]:
+def name_changes(found: Segmentation, points: list[int], degree: int) -> list[Named]:
     """Return the columns that changed at each point, the clearest first, by number, and what changed in each.
 
     It is level, spread or slope, whichever raises the likelihood most, or distribution if none raises it much. In
@@ -71,6 +73,12 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[li
     return named
 
 
+def fit_slope(rows: Numbers, values: Floats) -> float:
+    """Return the slope of a line through values at some rows; 0 for a single one."""
+    places = rows - rows.mean()
+    return float((places * values).sum() / max(float((places**2).sum()), 1.0))
+
+
 def describe_change(change: dict[str, Any]) -> str:
     """Describe a change, without its time.
 
@@ -82,10 +90,14 @@ def describe_change(change: dict[str, Any]) -> str:
     name, kind = column_title(change["column"]), change["kind"]
     if kind == "level":
         levels = change["level_before"], change["level_after"]
-        if name.endswith(_MISSING):
+        if is_missing(name):
+            if set(levels) == {0, 1}:
+                has = "has no values" if levels[1] else "has values"
+                shares = " -> ".join(map(write_share, levels))
+                return f"{name.removesuffix(_MISSING)} {has} from then on (missing: {shares} of the rows)"
             more = "more" if levels[1] > levels[0] else "less"
             return f"{name} {more} often, from {' to '.join(map(write_share, levels))} of the rows"
-        return f"{name} {'rose' if levels[1] > levels[0] else 'fell'} from {' to '.join(write_apart(*levels))}"
+        return f"{name} {'rose' if levels[1] > levels[0] else 'fell'} from {' to '.join(write_pair(*levels))}"
     if kind == "share":
         means = change["mean_before"], change["mean_after"]
         more = "more" if means[1] > means[0] else "less"
@@ -94,7 +106,7 @@ def describe_change(change: dict[str, Any]) -> str:
         spreads = change["deviation_before"], change["deviation_after"]
         more = "more" if spreads[1] > spreads[0] else "less"
         rose = "rose" if spreads[1] > spreads[0] else "fell"
-        return f"{name} varies {more}: its deviation {rose} from {' to '.join(write_apart(*spreads))}"
+        return f"{name} varies {more}: its deviation {rose} from {' to '.join(write_pair(*spreads))}"
     if kind == "standstill":
         before, after = (write_number(change[f"mean_{side}"]) for side in ("before", "after"))
         if change["deviation_after"]:
@@ -102,7 +114,31 @@ def describe_change(change: dict[str, Any]) -> str:
         return f"{name} stands still at {after}, after a mean of {before}"
     if kind == "season":
         return f"the season of {name} stopped, began or changed its size"
-    return f"the {'trend' if kind == 'slope' else 'distribution'} of {name} changed"
+    if kind == "slope":
+        slopes = change["slope_before"], change["slope_after"]
+        return f"the trend of {name} changed from {' to '.join(map(write_signed, slopes))} per row"
+    return f"the distribution of {name} changed"
+
+
+def write_pair(before: float, after: float) -> list[str]:
+    """Write two numbers so that they differ, with the same decimals if they are of similar size.
+
+    Examples
+    --------
+    >>> write_pair(40.46, 39.907), write_pair(21.35, 24.0), write_pair(0.0125, 9.1)
+    (['40.460', '39.907'], ['21.35', '24.00'], ['0.0125', '9.1'])
+    """
+    texts = write_apart(before, after)
+    low, high = sorted(map(abs, (before, after)))
+    if high > 10 * low or any("e" in text for text in texts):
+        return texts
+    n_decimals = max(len(text.partition(".")[2]) for text in texts)
+    return [write_fixed(value, n_decimals) for value in (before, after)]
+
+
+def is_missing(name: str) -> bool:
+    """Return whether a feature says where a column has no value."""
+    return name.endswith(_MISSING)
 
 
 def describe_columns(change: dict[str, Any]) -> str:

@@ -63,7 +63,9 @@ class LongSeries:
     size : int
         Rows per block; a multiple of the period if the first rows have a season.
     means, deviations : ndarray of shape (n_blocks, d)
-        Means and standard deviations of each block without the season; missing numbers do not count.
+        Means and standard deviations of the rows of each block without the season; missing numbers do not count.
+    gaps : dict of int to ndarray of shape (n_blocks,)
+        For each feature whose missing numbers are marked, the blocks in which all are missing.
     """
 
     def __init__(self, numbers: Any, encoding: Encoding | None) -> None:
@@ -88,8 +90,8 @@ class LongSeries:
         # The mean of zeros and ones determines their deviation.
         shares = self.means * (1 - self.means)
         self.is_binary = np.isclose(self.deviations**2, shares, atol=1e-12).all(0)
-        for value, mark in self._marks.items():
-            is_gap = self.means[:, mark] == 1
+        self.gaps = {value: self.means[:, mark] == 1 for value, mark in self._marks.items()}
+        for value, is_gap in self.gaps.items():
             fill_gaps(self.means[:, value], is_gap)
             fill_gaps(self.deviations[:, value], is_gap)
 
@@ -104,6 +106,12 @@ class LongSeries:
         deviations = self.deviations[:, ~self.is_binary]
         usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in deviations.T])
         return np.hstack([self.means, np.log(np.maximum(deviations, _LEAST_DEVIATION * usual))])
+
+    def list_gap(self, is_gap: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the rows of some blocks."""
+        rows = np.zeros(len(self._numbers), dtype=bool)
+        rows[: len(is_gap) * self.size] = is_gap.repeat(self.size)
+        return rows
 
     def list_rows(self) -> Any:
         """Return all rows without gaps, on demand if the numbers are in a file."""

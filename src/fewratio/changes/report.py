@@ -1,15 +1,17 @@
 """The report of the changes of a series."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.changes.chart import change_scores, series_chart
-from fewratio.changes.kinds import column_title, describe_columns
+from fewratio.changes.gaps import SHORT_GAP, mark_long_gaps
+from fewratio.changes.kinds import column_title, describe_change, describe_columns, is_missing, write_pair
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import shorten, write_alike, write_apart, write_count, write_number, write_share
+from fewratio.core.wording import shorten, write_alike, write_count, write_list, write_number, write_share, write_signed
 from fewratio.report import page
 from fewratio.report.distributions import round_values
 
@@ -20,7 +22,9 @@ _HOW_TO_READ = (
 )
 # The most columns in a report, and in a picture.
 _MOST_COLUMNS, _MOST_DRAWN = 8, 4
-# The height of a single chart of a column, and of one of several.
+# Sentences of a verdict.
+_MOST_SAID = 6
+# The height of the only chart of a column, and of one of several.
 _ALONE, _BESIDE = 240, 150
 # The most rows to draw one by one; longer series are drawn as this many stretches, with minimum, mean and maximum.
 _MOST_ROWS, _STRETCHES = 1500, 700
@@ -53,20 +57,34 @@ def report_changes(result: Any, name: str, command: str | None) -> page.Report:
         facts["Method"] += f". Not tested: for a test with a chance of false alarms of 0.01, pass {option}."
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
+        if result.filled:
+            facts["Filled"] = f"missing values of {write_list(result.filled)}"
     when = _write_when(result, result.points)
-    answer = "No change was found."
-    if changes:
-        clearest = max(range(len(changes)), key=lambda number: changes[number]["score"])
-        which = "change" if len(changes) == 1 else "changes. The clearest"
-        moment = when[clearest] if result.times is not None else f"row {when[clearest]}"
-        answer = f"{len(changes)} {which}, {moment}: {describe_columns(changes[clearest])}."
+    headline, *more = _write_verdict(changes, when if result.times is not None else [f"row {each}" for each in when])
     call = page.describe_making(result.settings, command, "detect_changes", ("series",))
     sections = [
         page.Section("The series", _series(result)),
         page.Section("What changed", [_table(result, changes, when), *map(page.Text, result.notes)]),
         page.Section("How this was made", call),
     ]
-    return page.Report(f"Changes of {name}", answer, facts, sections)
+    return page.Report(f"Changes of {name}", "\n".join([headline, *more]), facts, sections, headline=headline)
+
+
+def _write_verdict(changes: list[dict[str, Any]], moments: list[str]) -> list[str]:
+    """Say in one clause what the clearest change is, then what else changed then, and at the other moments."""
+    if not changes:
+        return ["No change was found."]
+    clearest = max(range(len(changes)), key=lambda number: changes[number]["score"])
+    which = "change" if len(changes) == 1 else "changes. The clearest"
+    said = [f"{len(changes)} {which}, {moments[clearest]}: {describe_change(changes[clearest])}."]
+    said += [f"At the same time: {describe_change(each)}." for each in changes[clearest]["also"]]
+    others = [
+        f"{moment}: {describe_columns(change)}."
+        for number, (moment, change) in enumerate(zip(moments, changes, strict=True))
+        if number != clearest
+    ]
+    said, left = [*said, *others][:_MOST_SAID], len(said) + len(others) - _MOST_SAID
+    return [*said, f"And {left} more, in the table below."] if left > 0 else said
 
 
 def report_each(results: Any, name: str, command: str | None) -> page.Report:
@@ -87,12 +105,12 @@ def report_each(results: Any, name: str, command: str | None) -> page.Report:
         facts["Level"] = "Holds for each series separately, not for all together."
     sections: list[page.Section] = []
     for series, part in parts.items():
-        about = f"{part.answer} {part.facts['Rows']}."
+        about = [*part.answer.splitlines(), f"{part.facts['Rows']}."]
         blocks = [block for section in part.sections[:-1] for block in section.blocks]
         if sections:
             # Explain only once how to read the charts.
             blocks = [block for block in blocks if not isinstance(block, page.Text) or block.text != _HOW_TO_READ]
-        sections.append(page.Section(series, [page.Text(about), *blocks]))
+        sections.append(page.Section(series, [*map(page.Text, about), *blocks]))
     making = page.describe_making(results.settings, command, "detect_changes", ("series",))
     sections.append(page.Section("How this was made", making))
     return page.Report(f"Changes of {name} by {by}", answer, facts, sections)
@@ -170,18 +188,19 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
     for place, label in enumerate(labels):
         data = {
             "x": x,
-            "y": round_values(mean[:, place]),
-            "level": round_values(level[:, place]),
+            "y": _round_there(mean[:, place]),
+            "level": _round_there(level[:, place]),
             "segment": np.searchsorted(points, starts, side="right").tolist(),
         }
         if is_thinned:
-            data |= {"low": round_values(low[:, place]), "high": round_values(high[:, place])}
+            data |= {"low": _round_there(low[:, place]), "high": _round_there(high[:, place])}
         data = _open_gaps(data, gaps)
         title = column_title(label)
         column = result.feature_names.index(label)
         are_own = [any(column == number for number, *_ in changed) for changed in result.changed]
-        span = f"from {low[:, place].min():.3g} to {high[:, place].max():.3g}"
-        description = f"{title}: {n} values {span}, {write_count(len(points), 'change')}."
+        span = f"from {np.nanmin(low[:, place]):.3g} to {np.nanmax(high[:, place]):.3g}"
+        n_values = n - int(result.gaps.get(label, np.zeros(1)).sum())
+        description = f"{title}: {n_values} values {span}, {write_count(len(points), 'change')}."
         charts.append(series_chart(data, at, are_own, shorten(title, 80), description, axis, height))
     there = np.flatnonzero(~np.isnan(scores))
     if len(there) > _MOST_ROWS:
@@ -213,7 +232,10 @@ def _open_gaps(data: dict[str, list[Any]], gaps: list[int]) -> dict[str, list[An
 
 
 def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) -> tuple[Floats, ...]:
-    """Return the mean, minimum and maximum of some columns in stretches of rows, and the level of their segments."""
+    """Return mean, lowest and highest value of stretches of rows in some columns, and the level of their segments.
+
+    They are NaN in long gaps.
+    """
     ends = [*starts[1:].tolist(), len(result.scores)]
     mean, low, high, levels = np.empty((4, len(starts), len(places)))
     for number, (start, stop) in enumerate(zip(starts.tolist(), ends, strict=True)):
@@ -223,7 +245,20 @@ def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) ->
     segment, sizes = np.searchsorted(result.points, starts, side="right"), np.subtract(ends, starts)
     sums = [np.bincount(segment, sizes * column) for column in (mean - levels).T]
     level = levels + (np.array(sums) / np.bincount(segment, sizes)).T[segment]
+    for place, number in enumerate(places):
+        is_gap = result.gaps.get(result.feature_names[number])
+        if is_gap is not None:
+            is_open = np.logical_and.reduceat(mark_long_gaps(is_gap), starts)
+            for values in (mean, low, high, level):
+                values[is_open, place] = np.nan
     return mean, low, high, level
+
+
+def _round_there(values: Floats) -> list[float | None]:
+    """Round values, with None for those that are missing."""
+    there = ~np.isnan(values)
+    rounded = iter(round_values(values[there]))
+    return [next(rounded) if is_there else None for is_there in there]
 
 
 def _series(result: Any) -> list[page.Block]:
@@ -236,18 +271,29 @@ def _series(result: Any) -> list[page.Block]:
         else "what a change adds to twice the log likelihood"
     )
     is_scored = int(np.count_nonzero(~np.isnan(result.scores))) >= _FEWEST_SCORES
-    limits = " ".join(filter(None, [of_all, left_out * (rest > 0), f"Score: {score}." * is_scored]))
+    filled = (
+        f"Where values are missing for more than {SHORT_GAP} rows, or at an end, the lines are open. The search fills "
+        "these gaps with nearby values, but no change rests on them alone."
+    )
+    is_open = any(mark_long_gaps(is_gap).any() for is_gap in result.gaps.values())
+    limits = " ".join(filter(None, [of_all, left_out * (rest > 0), filled * is_open, f"Score: {score}." * is_scored]))
     return [page.Text(_HOW_TO_READ), *([page.Text(limits)] if limits else []), *_charts(result, _MOST_COLUMNS)]
 
 
-def _write_sides(change: dict[str, Any]) -> list[Any]:
-    """Write levels or means, and deviations, before and after a change; shares have no deviation."""
-    of = "level" if change["kind"] == "level" else "mean"
-    means = change[f"{of}_before"], change[f"{of}_after"]
-    if change["kind"] == "share":
-        return [*map(page.Number, means, map(write_share, means)), "", ""]
-    spreads = change["deviation_before"], change["deviation_after"]
-    return [*map(page.Number, means, write_apart(*means)), *map(page.Number, spreads, write_alike(spreads))]
+def _write_sides(change: dict[str, Any], quantities: Sequence[str]) -> list[Any]:
+    """Write some quantities before and after a change; shares have no deviation of their own, and others no slope."""
+    cells: list[Any] = []
+    are_shares = change["kind"] == "share" or is_missing(change["column"])
+    for quantity in quantities:
+        of = "level" if quantity == "mean" and change["kind"] == "level" else quantity
+        sides = change[f"{of}_before"], change[f"{of}_after"]
+        texts = write_pair(*sides) if quantity == "mean" else write_alike(sides)
+        if quantity == "slope":
+            texts = list(map(write_signed, sides)) if change["kind"] == "slope" else ["", ""]
+        elif are_shares:
+            texts = list(map(write_share, sides)) if quantity == "mean" else ["", ""]
+        cells += [page.Number(side, text) if text else "" for side, text in zip(sides, texts, strict=True)]
+    return cells
 
 
 def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.Block:
@@ -257,15 +303,16 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
     when = [text for text, change in zip(when, changes, strict=True) for _ in range(1 + len(change["also"]))]
     changes = [change | each for change in changes for each in ({}, *change["also"])]
     are_shares = [change["kind"] == "share" for change in changes]
-    # How many of the columns that compare both sides are shown.
-    n_sides = 2 if all(are_shares) else 4
+    # What is compared on both sides.
+    quantities = ["mean"] + ["slope"] * any(change["kind"] == "slope" for change in changes)
+    quantities += ["deviation"] * (not all(are_shares))
     table = [
         [
             text,
             change["row"],
             change["column"],
             change["kind"],
-            *_write_sides(change)[:n_sides],
+            *_write_sides(change, quantities),
             float(change["score"]),
             *([] if change["p_value"] is None else [float(change["p_value"])]),
         ]
@@ -276,7 +323,10 @@ def _table(result: Any, changes: list[dict[str, Any]], when: list[str]) -> page.
     if all(are_shares):
         sides, means = ["share before", "share after"], "Shares: of all rows up to the column's neighbouring changes"
     else:
-        sides = ["before", "after", "deviation before", "deviation after"]
+        called = {"mean": ["before", "after"]}
+        sides = [side for each in quantities for side in called.get(each, [f"{each} before", f"{each} after"])]
+        slopes = ". Slopes: of a line through the rows up to the neighbouring changes, per row"
+        means += slopes * ("slope" in quantities)
         means += ". Deviations: standard deviations about the level, up to the neighbouring changes"
     note = f"Columns that changed, the clearest first. {means}. {result.certainty}"
     headings = ["when", "row", "column", "kind", *sides, "score"]

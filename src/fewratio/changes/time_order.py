@@ -31,8 +31,8 @@ _FEW_GAPS = 0.05
 class Series(NamedTuple):
     """A series with its times, encoding and gaps.
 
-    For a long series, `rows` are the means of blocks, and `blocks` contains the rows themselves. For other series,
-    `gaps` says in which rows each feature was missing.
+    For a long series, `rows` are the means of blocks, and `blocks` contains the rows themselves. `gaps` says in which
+    rows (or blocks) each feature was missing.
     """
 
     rows: Floats
@@ -102,6 +102,7 @@ def read_series(
         for value, mark in find_marks(encoding).items() if blocks is None else ():
             gaps[labels[value]] = rows[:, mark] == 1
             fill_gaps(rows[:, value], gaps[labels[value]])
+        gaps |= {} if blocks is None else {labels[value]: is_gap for value, is_gap in blocks.gaps.items()}
         marks = [encoding.places[column.name].stop - 1 for column in encoding.used if column.marks_missing]
         # Rare gaps are filled, and the features that mark them are not compared.
         rare = [mark for mark in marks if rows[:, mark].mean() <= _FEW_GAPS]

@@ -28,6 +28,8 @@ _GOLDEN = 0.618
 # Letters of a name beside a histogram.
 _STRIP_NAME = 24
 _DASHES = [[1, 0], [6, 3]]
+# Most names of a legend in a line.
+_BESIDE = 2
 # Where bars of effects end at the latest (samples so far apart hardly overlap), and the room for numbers in pixels.
 _LONGEST, _ROOM = 5.0, 36
 
@@ -213,15 +215,18 @@ def grouped_bars(
 ) -> Chart:
     """Draw the shares of categories in several samples, side by side."""
     names = list(shares)
+    # Beside the labels of categories, a phone has no room for three names in a line.
+    legend = {"columns": 1} if len(names) > _BESIDE else {}
     encoding = {
         "y": name("category", sort=None, scale={"paddingInner": 0.2}),
         "yOffset": {"field": "sample", "sort": names},
         "x": number("value", f"{title}: share of rows", axis=PERCENT | {"tickCount": 5}),
-        "color": encode_samples(names, colours),
+        "color": encode_samples(names, colours, legend),
         "tooltip": [name("category", "category"), name("sample", "sample"), number("value", "share", format=".1%")],
     }
     # At least one line of text per category.
-    spec = chart_spec(70 + len(labels) * max(18, 8 * (len(names) + 1)), mark="bar", encoding=encoding)
+    height = 70 + 14 * len(names) * bool(legend) + len(labels) * max(18, 8 * (len(names) + 1))
+    spec = chart_spec(height, mark="bar", encoding=encoding)
     return Chart(spec, long_form(shares, category=labels), description)
 
 

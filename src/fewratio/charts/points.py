@@ -15,7 +15,7 @@ from fewratio.charts.chart import (
     name,
     number,
 )
-from fewratio.charts.style import FIRST, OUTLIER, SECOND
+from fewratio.charts.style import FIRST, MUTED, SECOND
 from fewratio.core.wording import write_limit
 
 # What is highlighted on a map if no region is.
@@ -107,7 +107,7 @@ def before_and_after(labels: Sequence[str], before: Sequence[float], after: Sequ
     encoding = {
         "y": name("column", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
         "x": number("value", "difference of the means, in deviations"),
-        "color": encode_samples(list(both), (OUTLIER, FIRST)),
+        "color": encode_samples(list(both), (MUTED, FIRST)),
         "shape": encode_samples(list(both), ("circle", "diamond")),
         "tooltip": [name("column", "column"), name("sample", "sample"), number("value", "difference", format=".2f")],
     }

@@ -162,6 +162,8 @@ class Page:
         The last thing to do.
     instead : mapping of str to str
         For an input that may be left out, the option to give instead.
+    settings : mapping
+        Options of the example.
     """
 
     button: str
@@ -176,6 +178,7 @@ class Page:
     stages: "tuple[Page, ...]" = ()
     last: str = "Making the report…"
     instead: Mapping[str, str] = make_field(default_factory=dict)
+    settings: Mapping[str, Any] = make_field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -153,13 +153,13 @@ class RankBets:
         return gains, upper, is_upper
 
     def describe(self, score: int) -> str:
-        """Name the winning bet on a score: higher, lower, spread more, spread less, or distributed differently."""
+        """Say which bet on a score has won: higher, lower, wider or narrower spread, or distributed differently."""
         best = int(self.wealth[score, :-1].argmax())
         if self.wealth[score, best] < _CLEAR:
             return "distributed differently"
         if best < len(SHIFTS):
             return "higher" if SHIFTS[best] > 0 else "lower"
-        return "spread more" if SPREADS[best - len(SHIFTS)] > 1 else "spread less"
+        return "wider spread" if SPREADS[best - len(SHIFTS)] > 1 else "narrower spread"
 
     def is_higher(self, score: int) -> bool:
         """Return whether the larger of two values is more frequent in the last rows than in all rows."""

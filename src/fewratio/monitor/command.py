@@ -40,7 +40,8 @@ def monitor(
     if state is not None:
         frame.check_target(state, "--state", reference, *batches, endings=(SUFFIX,))
     (first, *tables), estimator = request.read(reference, *batches)
-    from fewratio.core.wording import write_count, write_large
+    from fewratio.core.wording import write_count
+    from fewratio.monitor.evidence import write_evidence
     from fewratio.monitor.monitor import DriftMonitor
 
     with _alone(state):
@@ -60,10 +61,10 @@ def monitor(
                 watch.save(state)
     result = watch.state
     # Evidence beyond the range of numbers leaves a p-value of 0.
-    largest = f"{write_large(1 / max(result.p_value, sys.float_info.min))} at its largest, " * result.alarm
+    largest = f"{write_evidence(1 / max(result.p_value, sys.float_info.min))} at its largest, " * result.alarm
     lines = [
         result.summary,
-        f"evidence    {largest}{write_large(result.evidence)} now; alarm at {write_large(1 / watch.level)}",
+        f"evidence    {largest}{write_evidence(result.evidence)} now; alarm at {write_evidence(1 / watch.level)}",
     ]
     if result.alarm:
         lines.append("next        Find the cause. If rows are now as they should be: --rebase, with a new reference.")
@@ -72,12 +73,14 @@ def monitor(
     if watch.encoding.is_named:
         lines.append(f"columns     {watch.encoding.summary}")
     if result.columns:
-        lines.append("changed     what the bets on each column alone have won")
-        cells = [(each.column, each.change, write_large(each.evidence)) for each in result.columns]
+        lines.append("changed     how strongly each column alone speaks for a change (1: not at all)")
+        cells = [(each.column, each.change, write_evidence(each.evidence)) for each in result.columns]
         lines += frame.align_columns([("column", "change", "evidence"), *cells[: frame.SHOWN]])
     shown = result.batches[-frame.SHOWN :]
     ends = [batch.first for batch in shown[1:]] + [result.n_rows]
-    counted = [(each.name, end - each.first, write_large(each.evidence)) for each, end in zip(shown, ends, strict=True)]
+    counted = [
+        (each.name, end - each.first, write_evidence(each.evidence)) for each, end in zip(shown, ends, strict=True)
+    ]
     lines += ["batches     the last ones", *frame.align_columns([("batch", "rows", "evidence after it"), *counted])]
     if state is not None:
         lines.append(f"State: {state} ({write_count(result.n_rows, 'row')})")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_count, write_large
+from fewratio.core.wording import write_count
+from fewratio.monitor.evidence import write_evidence
 from fewratio.report.reported import Reported, make_plain
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class MonitorState(Reported):
     alarm_row : int or None
         The row of the first alarm, counting from 0 over all batches.
     evidence : float
-        The current wealth of bets against the reference, with a stake of 1: an e-value.
+        What the most successful bet against the reference has made of its share of a stake of 1: an e-value.
     p_value : float
         1 / the largest evidence so far, at most 1. It is valid at any time.
     since : Since or None
@@ -117,7 +118,7 @@ class MonitorState(Reported):
         if self.alarm and self.alarm_row is not None:
             return f"Alarm at {self.locate(self.alarm_row)}."
         seen = write_count(self.n_rows, "row")
-        evidence, limit = write_large(self.evidence), write_large(1 / self.settings["level"])
+        evidence, limit = write_evidence(self.evidence), write_evidence(1 / self.settings["level"])
         return f"No alarm after {seen}: evidence {evidence}, alarm at {limit}."
 
     @property

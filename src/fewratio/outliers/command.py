@@ -62,8 +62,11 @@ def outliers(
         result = detector.detect(judged)
         X, n_outliers = result.samples.tables[0], int(result.is_outlier.sum())
         counted = f"{n_outliers} of {write_count(X.n_rows, 'row')} of {frame.make_label(judged_path)}"
+        verdict = f"{counted} {'is an outlier' if n_outliers == 1 else 'are outliers'}{result.expectation}"
+        if result.unflagged:
+            verdict = f"All {write_count(X.n_rows, 'row')} of {frame.make_label(judged_path)} {result.unflagged}"
         lines = [
-            f"{counted} {'is an outlier' if n_outliers == 1 else 'are outliers'}{result.expectation}",
+            verdict,
             f"threshold   {result.threshold:.3g}: {result.meaning}",
         ]
         if result.rule == "false discovery rate" and estimator is None:
@@ -87,7 +90,7 @@ def outliers(
             why = result.say_why(row, reason)
             cells.append((names[row], f"{result.scores[row]:.3g}", mark, why))
         lines += frame.align_columns(cells)
-        lines += request.and_more(n_outliers - frame.SHOWN)
+        lines += request.and_more(X.n_rows - n_shown)
         shown = set(explained[: frame.SHOWN])
         others = [each for each in result.reasons.items() if not (result.is_outlier[each[0]] or each[0] in shown)]
         if others:
@@ -162,6 +165,7 @@ VERB = Verb(
             "normal": ("Normal rows", "Rows that are known to be as they should be", "example-grower_1"),
             "unlabelled": ("Rows to check", "For example, today's delivery", "example-delivery"),
         },
-        "a delivery of wine",
+        "a delivery of wine, a tenth of which to flag",
+        settings={"contamination": 0.1},
     ),
 )

@@ -15,7 +15,9 @@ from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column
 
 _NAMED, _BINS, _HEAT, _LARGE, _FIRST = 3, 40, 10, 4, 10
-# The colours of the heat map end at this many deviations.
+# How rows below the outliers are called: they may be anything.
+_UNFLAGGED = "not flagged"
+# Deviations at which the colours of the heat map end.
 _COLOURED = 6
 # Counts above this need a logarithmic axis.
 _MANY = 200
@@ -53,7 +55,8 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
     headline = f"{n_outliers} of {n_rows} {found}{result.expectation}."
     answer = f"{headline}\nMost anomalous: {'; '.join(first)}."
     if not n_outliers:
-        answer = headline = f"No outliers were found among {n_rows}."
+        found = f"All {n_rows} {result.unflagged}." if result.unflagged else f"No outliers were found among {n_rows}."
+        answer = headline = found
     if result.shift:
         answer += f"\n{result.shift}"
     if result.errors:
@@ -82,7 +85,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
 
 def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: list[str]) -> list[page.Block]:
     table = [
-        [text, why, "outlier" if result.is_outlier[row] else "normal", float(result.scores[row])]
+        [text, why, "outlier" if result.is_outlier[row] else _UNFLAGGED, float(result.scores[row])]
         for text, row, why in zip(names, lowest.tolist(), said, strict=True)
     ]
     left = int(result.is_outlier.sum()) - len(table)
@@ -102,7 +105,7 @@ def _errors(result: Any) -> page.Table:
     shown = result.errors[:_MOST_RANKED]
     names = rows.row_names(result.samples.tables[0], np.array([error.row for error in shown]))
     table = [
-        [name, error.text, "outlier" if result.is_outlier[error.row] else "normal"]
+        [name, error.text, "outlier" if result.is_outlier[error.row] else _UNFLAGGED]
         for name, error in zip(names, shown, strict=True)
     ]
     left = len(result.errors) - len(shown)
@@ -139,7 +142,7 @@ def _scores(result: Any) -> Chart:
     scores = result.margins + result.threshold
     low, high = float(scores.min()), float(scores.max())
     edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
-    parts = {"normal": scores[~result.is_outlier], "outlier": scores[result.is_outlier]}
+    parts = {_UNFLAGGED: scores[~result.is_outlier], "outlier": scores[result.is_outlier]}
     counts = {kind: np.histogram(values, edges)[0].tolist() for kind, values in parts.items()}
     ends = [float(f"{edge:.6g}") for edge in edges.tolist()]
     return marked_histogram(
@@ -154,7 +157,7 @@ def _beside(result: Any, reasons: list[Any]) -> page.Charts:
     places = _places(batch)
     parts = {
         "known normal": (normals, MUTED),
-        "normal": (batch.numbers[~result.is_outlier], FIRST),
+        _UNFLAGGED: (batch.numbers[~result.is_outlier], FIRST),
         "outlier": (batch.numbers[result.is_outlier], OUTLIER),
     }
     parts = {kind: each for kind, each in parts.items() if len(each[0])}

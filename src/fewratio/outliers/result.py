@@ -107,8 +107,15 @@ class OutlierResult(Reported):
         """The expected number of normal rows among the outliers, as text to append to the number of outliers."""
         n_outliers, false = int(self.is_outlier.sum()), round(self.expected_false or 0)
         if false and false >= n_outliers:
-            return f" ({'one is' if n_outliers == 1 else 'so many are'} expected even if all rows are normal)"
+            return f" (chance alone would flag about {'one' if n_outliers == 1 else 'as many'})"
         return f" ({false} of them may well be normal)" if false else ""
+
+    @property
+    def unflagged(self) -> str:
+        """Where all rows lie outside the normal rows although none is flagged, for a sentence about them; else ""."""
+        if self.is_outlier.any() or not self.non_overlapping:
+            return ""
+        return f"lie outside the normal rows in {write_count(len(self.non_overlapping), 'column')}, but none is flagged"
 
     @property
     def _are_many_flagged(self) -> bool:
@@ -194,6 +201,10 @@ class OutlierResult(Reported):
         if n_normals >= _FEW_NORMALS:
             return ""
         rows = write_count(n_normals, "normal row")
+        if self.unflagged:
+            lowest = f"the threshold ({self.threshold:.3g}) is below all scores ({self.scores.min():.3g} and more)"
+            advice = "To flag a share of the rows, pass contamination (in a shell --contamination 0.1)."
+            return f"The scores of only {rows} are so uncertain that {lowest}. {advice}"
         return (
             f"Flags vary a lot with only {rows}: some may be false, and outliers may be missed. Look at the first rows."
         )

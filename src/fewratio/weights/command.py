@@ -29,7 +29,8 @@ def weights(request: frame.Request, train: Path, target: Path, label: str | None
             f"{len(result)} rows of {names[0]}, weighted to resemble {names[1]}: effective sample size "
             f"{result.effective_sample_size:.1f}, overlap {result.overlap:.2f}, {result.n_clipped} clipped",
             *request.summary(result.samples, names),
-            f"rows of {names[1]} in the range of {names[0]}: {', '.join(outside[: frame.SHOWN])}",
+            f"rows of {names[1]} in the range, or among the categories, of {names[0]}: "
+            f"{', '.join(outside[: frame.SHOWN])}",
             f"advice: {result.advice or 'none without the column to predict; name it with --label'}",
             *request.write_first_rows(columns, len(result)),
         ]

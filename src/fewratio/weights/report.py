@@ -6,14 +6,19 @@ import numpy as np
 
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.points import before_and_after
+from fewratio.charts.style import FIRST, MUTED, SECOND
 from fewratio.core.effects import means_apart, write_effect
-from fewratio.core.wording import start_sentence, write_count, write_share
+from fewratio.core.wording import start_sentence, write_count, write_list, write_share
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column, shares_chart
 
 _BINS, _LARGE, _HEAVIEST, _VALUES = 30, 4, 10, 8
-# The most columns in the chart, and in the table.
+# The training rows, the same weighted, and the target rows: small charts show the last two in these colours.
+_COLOURS = (MUTED, FIRST, SECOND)
+# What a difference must grow by, in deviations, to be said.
+_NOTED = 0.05
+# Columns of the chart, and of the table.
 _DRAWN, _MOST_COLUMNS = 25, 600
 # Columns shown until the reader asks for all: about one screen.
 _FIRST = 10
@@ -37,17 +42,19 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
         "Overlap": f"{result.overlap:.2f} (about 1: no difference; 0: nothing in common)",
         "Clipped": write_count(result.n_clipped, "weight"),
     }
-    answer = f"{start_sentence(result.summary, result.samples.columns)}."
+    differences = _differences(result)
+    found = [f"{start_sentence(each, result.samples.columns)}." for each in result.findings]
+    answer = "\n".join([*found, *_list_worse(differences)])
     chart = _weights(result)
     call = "importance_weights", ("X_train", "X_target")
     sections = [
         page.Section("The weights", [page.Text(chart.description), chart]),
-        page.Section("Columns before and after weighting", _columns(result, names)),
+        page.Section("Columns before and after weighting", _columns(result, differences, names)),
         page.Section("The heaviest rows", _rows(result, train)),
         page.Section("What was done to the columns", column_treatment(result.samples, names)),
         page.Section("How this was made", page.describe_making(result.settings, command, *call)),
     ]
-    return page.Report(f"Weights of {train} for {target}", answer, facts, sections)
+    return page.Report(f"Weights of {train} for {target}", answer, facts, sections, headline=found[0])
 
 
 def draw_weights(result: Any) -> Picture:
@@ -90,9 +97,18 @@ def _difference_chart(found: dict[Any, list[float]]) -> Chart:
     return before_and_after([str(label) for label in shown], *zip(*(found[label] for label in shown), strict=True))
 
 
-def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
+def _list_worse(differences: dict[Any, list[float]]) -> list[str]:
+    """Say which columns differ more after weighting than before."""
+    worse = [
+        f"{label} ({' -> '.join(map(write_effect, each))})"
+        for label, each in differences.items()
+        if abs(each[1]) > abs(each[0]) + _NOTED
+    ]
+    return [f"Weighting makes the difference larger in {write_list(worse)}."] if worse else []
+
+
+def _columns(result: Any, found: dict[Any, list[float]], names: tuple[str, str]) -> list[page.Block]:
     columns, (train, target) = result.samples.columns, (table.numbers for table in result.samples.tables)
-    found = _differences(result)
     order = list(found)
     distributions = by_column(
         {label: columns[label] for label in order[:_MOST_COLUMNS]}, (train, train, target), (None, result.weights, None)
@@ -110,7 +126,8 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
     note = (
         f"Differences between the means of {names[0]} and {names[1]}, in units of the deviation within both; for "
         f"categories, of the share that differs most. Distributions: weighted {names[0]} above the line, {names[1]} "
-        f"below it. In range: rows of {names[1]} whose value lies within the range of {names[0]}."
+        f"below it. In range: rows of {names[1]} whose value lies within the range, or among the categories, of "
+        f"{names[0]}."
     )
     left = len(order) - len(table)
     note += f" {left} more columns, which differ less, are left out here." * (left > 0)
@@ -119,7 +136,7 @@ def _columns(result: Any, names: tuple[str, str]) -> list[page.Block]:
     return [
         _difference_chart(found),
         page.Table("Columns", headings, table, True, note, n_first=_FIRST, minor=("kind",)),
-        page.Charts([distributions[label].chart(samples) for label in order[:_LARGE]]),
+        page.Charts([distributions[label].chart(samples, _COLOURS) for label in order[:_LARGE]]),
     ]
 
 

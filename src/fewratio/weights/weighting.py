@@ -10,6 +10,7 @@ from fewratio.core.blocks import in_blocks, row_blocks
 from fewratio.core.draws import draw_rows
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_share
+from fewratio.data.column_kinds import CATEGORY
 from fewratio.data.columns import ColumnOptions
 from fewratio.errors import InputError, name_parameter, warn
 from fewratio.estimators import samples as inputs
@@ -80,17 +81,26 @@ class WeightResult(Reported):
         return None if self.validation is None else self.validation.advice
 
     @property
-    def summary(self) -> str:
-        """A summary in words: columns that do not overlap, the effective sample size, and the advice."""
+    def findings(self) -> list[str]:
+        """What to know before using the weights: columns that do not overlap, the effective sample size, the advice."""
         apart = [f"{each.separates}, and no weights can make up for that" for each in self.samples.non_overlapping]
-        size = f"effective sample size {self.effective_sample_size:.1f} of {len(self)} rows"
+        size = f"the {len(self)} weighted rows are as precise as {self.effective_sample_size:.1f} unweighted ones"
         least = [
-            f"{write_share(share)} of the target rows are in the range of "
-            f"{f'column {label}' * isinstance(label, int) or label}"
+            f"{write_share(share)} of the target rows have a value of {self._describe_overlap(label)}"
             for label, share in self.overlap_by_column.items()
-            if round(share, 2) < 1
+            if round(share, 2) < 1 and label not in {each.column for each in self.samples.non_overlapping}
         ][:1]
-        return "; ".join([*apart, size, *least, *([] if self.advice is None else [self.advice])])
+        return [*apart, f"{size} (effective sample size)", *least, *([] if self.advice is None else [self.advice])]
+
+    def _describe_overlap(self, label: str | int) -> str:
+        name = f"column {label}" if isinstance(label, int) else label
+        column, _ = self.samples.columns[label]
+        return f"{name} that {'occurs in' if column.kind == CATEGORY else 'is in the range of'} the training rows"
+
+    @property
+    def summary(self) -> str:
+        """The same in one sentence."""
+        return "; ".join(self.findings)
 
     @property
     def _is_thin(self) -> bool:

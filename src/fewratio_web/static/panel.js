@@ -110,12 +110,21 @@ export class Panel {
     this.problem.hidden = !text;
   }
 
+  // The example's options are not those of other files.
+  setExampleOptions(isUsed) {
+    for (const [name, value] of Object.entries(this.task.example.options)) {
+      const field = this.fields[name];
+      if (isUsed || field.value === String(value)) field.value = isUsed ? value : "";
+    }
+  }
+
   async useExample() {
     const files = await this.files;
     for (const input of this.fileInputs) {
       const found = this.task.example.files[input.key].map((id) => files[id]);
       input.set(input.isSeveral ? joinFiles(found) : found[0] ?? null);
     }
+    this.setExampleOptions(true);
     this.changed();
   }
 
@@ -176,6 +185,7 @@ export class Panel {
   // Read the files so far; show their columns when all are there. Kept: what was chosen for them before.
   async changed(kept = null) {
     this.clear();
+    if (!kept && !this.fileInputs.every(isExample)) this.setExampleOptions(false);
     const chosen = this.fileInputs.filter(({ isTable }) => isTable), files = chosen.map(({ file }) => file);
     const number = this.previews;
     const isShown = !this.missing(false).length && !this.given.model;
