@@ -29,7 +29,7 @@ _GOLDEN = 0.618
 _STRIP_NAME = 24
 _DASHES = [[1, 0], [6, 3]]
 # Where bars of effects end at the latest (samples so far apart hardly overlap), and the room for numbers in pixels.
-_LONGEST, _ROOM = 5.0, 36
+_LONGEST, _ROOM = 5.0, 52
 
 
 def marked_histogram(
@@ -230,33 +230,44 @@ def signed_bars(
 ) -> Chart:
     """Draw effects below and above 0 as bars, in the colours of two samples; unclear ones in grey.
 
-    Each has its number at its end. Bars of large effects end at the same place: they would make the others invisible.
+    Each has its number at its end. Bars of large effects would make the others invisible, so they end at the same place,
+    in an arrow.
     """
     kinds = [
         "neither" if not clear else "above" if value > 0 else "below"
         for value, clear in zip(values, is_clear, strict=True)
     ]
     ends = [max(-_LONGEST, min(_LONGEST, value)) for value in values]
+    lines = [*title, *([f"arrow: the bar ends at {_LONGEST:g}"] if ends != list(values) else [])]
     # Effects near 0 must not fill the chart, and numbers need room beside their bars.
     low, high = (max(0.1, end) if end > 0 else 0 for end in (-min(ends), max(ends)))
     scale = {"domainMin": -low, "domainMax": high, "nice": False, "padding": _ROOM}
     encoding = {
         "y": name("label", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
-        "x": number("end", title, scale=scale),
+        "x": number("end", lines, scale=scale),
         "color": encode_samples(("above", "below", "neither"), (FIRST, SECOND, MUTED), None),
         # Pale on a light page, dark on a dark one: never louder than what is clear.
         "fillOpacity": {"condition": {"test": "datum.sample === 'neither'", "value": 0.25}, "value": 1},
         "tooltip": [name("label", "column"), number("value", "value", format="+.2f")],
     }
+    arrow = {
+        "shape": {"expr": "datum.end < 0 ? 'triangle-left' : 'triangle-right'"},
+        "xOffset": {"expr": "datum.end < 0 ? -4 : 4"},
+    }
+    beside = {"expr": "(datum.end < 0 ? -4 : 4) * (datum.end === datum.value ? 1 : 4)"}
     layers = [
         layer("bar", encoding, height=16, stroke=MUTED, strokeWidth=0.5),
+        {
+            "transform": [{"filter": "datum.end !== datum.value"}],
+            **layer("point", encoding, filled=True, size=500, opacity=1, **arrow),
+        },
         layer("rule", {"x": {"datum": 0}}, opacity=0.6),
         layer(
             "text",
             {"y": encoding["y"], "x": encoding["x"], "text": name("text")},
             align={"expr": "datum.end < 0 ? 'right' : 'left'"},
-            dx={"expr": "datum.end < 0 ? -4 : 4"},
+            dx=beside,
         ),
     ]
-    spec, texts = chart_spec(60 + 22 * len(labels), layer=layers), list(map(write_effect, values))
+    spec, texts = chart_spec(30 + 15 * len(lines) + 22 * len(labels), layer=layers), list(map(write_effect, values))
     return Chart(spec, {"label": labels, "value": values, "end": ends, "text": texts, "sample": kinds}, description)
