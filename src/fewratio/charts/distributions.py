@@ -23,11 +23,14 @@ from fewratio.core.wording import shorten
 COLOURS = (FIRST, SECOND, MUTED, OUTLIER, BLUE, PINK)
 # Lines must be distinguishable without colour.
 _SHAPES = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
-# Multiples of the golden ratio, without their whole part, spread evenly.
-_GOLDEN = 0.618
+# Nearby dots are moved up and down by a fixed pattern, so that each can be seen: multiples of the golden ratio, without
+# their whole part, spread evenly.
+_JITTER = {"calculate": "(datum.number * 0.618) % 1", "as": "jitter"}
 # Letters of a name beside a histogram.
 _STRIP_NAME = 24
 _DASHES = [[1, 0], [6, 3]]
+# Of charts in cells of tables: hundreds that each measure their cell would be slow.
+_SMALL_WIDTH = 148
 # Where bars of effects end at the latest (samples so far apart hardly overlap), and the room for numbers in pixels.
 _LONGEST, _ROOM = 5.0, 52
 
@@ -103,9 +106,30 @@ def mirrored_bars(labels: Sequence[str], above: Sequence[float], below: Sequence
         layer("rect", {**x, "y": number("down", axis=None), **y}, color=SECOND),
         layer("rule", {"y": {"datum": 0}}, opacity=0.6),
     ]
-    # A fixed width: hundreds of charts that each measure their cell would be slow.
-    spec = chart_spec(44, transform=transform, layer=layers, padding=1, width=148)
+    spec = chart_spec(44, transform=transform, layer=layers, padding=1, width=_SMALL_WIDTH)
     return Chart(spec, {"bin": labels, "above": above, "below": below}, description)
+
+
+def mirrored_dots(
+    above: Sequence[float], below: Sequence[float], description: str, is_logarithmic: bool = False
+) -> Chart:
+    """Draw each value of two small samples as a dot without axes: the first above the line, the second below it."""
+    height = {"calculate": "datum.side * (0.2 + 0.7 * datum.jitter)", "as": "height"}
+    x = _axis("value", "", False, is_logarithmic)
+    encoding = {
+        "x": x | {"axis": None, "scale": x["scale"] | {"padding": 5}},
+        "y": number("height", axis=None, scale={"domain": [-1, 1]}),
+        "color": {"condition": {"test": "datum.side > 0", "value": FIRST}, "value": SECOND},
+        "tooltip": [number("value", "value", format=",.5~r")],
+    }
+    layers = [
+        layer("point", encoding, filled=True, size=26, opacity=0.8),
+        layer("rule", {"y": {"datum": 0}}, [{}], opacity=0.6),
+    ]
+    spec = chart_spec(44, transform=[_JITTER, height], layer=layers, padding=1, width=_SMALL_WIDTH)
+    values = [*above, *below]
+    data = {"value": values, "side": [1] * len(above) + [-1] * len(below), "number": list(range(len(values)))}
+    return Chart(spec, data, description)
 
 
 def step_lines(
@@ -187,8 +211,6 @@ def dot_strips(
     """Draw each value of few rows as a dot, one strip per sample; dates are ISO texts."""
     names = list(values)
     x = _axis("value", title, is_time, is_logarithmic)
-    # Nearby dots are moved up and down by a fixed pattern, so that each can be seen.
-    jitter = {"calculate": f"(datum.number * {_GOLDEN}) % 1", "as": "jitter"}
     encoding = {
         # Dots at the ends do not touch the names.
         "x": x | {"scale": x["scale"] | {"padding": 12}},
@@ -200,7 +222,7 @@ def dot_strips(
     mark = {"type": "point", "filled": True, "size": 45, "opacity": 0.75}
     data = long_form(values)
     data["number"] = list(range(len(data["value"])))
-    spec = chart_spec(70 + 42 * len(names), transform=[jitter], mark=mark, encoding=encoding)
+    spec = chart_spec(70 + 42 * len(names), transform=[_JITTER], mark=mark, encoding=encoding)
     return Chart(spec, data, description)
 
 

@@ -274,7 +274,7 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         f"Effect: {explain_effects(shown, a)}. "
         + "p: adjusted for all columns; the smallest comes first. " * is_tested
         + "".join(f"{start_sentence(said, ())}. " for said in explain_small_effects(result, shown))
-        + f"Distributions: {a} above the line, {b} below it, on the same bins."
+        + f"Distributions: {a} above the line, {b} below it, on the same scale."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
         + "".join(f" {start_sentence(said, names)}." for said in explain_parts(result, shown))
     )
