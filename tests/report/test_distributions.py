@@ -84,8 +84,10 @@ def test_categories_keep_their_names_and_the_rare_ones_are_summed_up():
     found = distribution(Column("x", "category", categories=names), [np.eye(30), np.eye(30)[:2]])
     assert len(found.labels) == 12
     assert found.labels[:2] == ["c00", "c01"]
-    assert found.labels[-1] == "19 others"
+    assert found.labels[-1] == "19 more values"
     assert sum(found.shares[0]) == pytest.approx(1, abs=0.02)
+    pooled = distribution(Column("x", "category", categories=names[:2], pools_others=True), [np.eye(3)] * 2)
+    assert pooled.labels == ["c00", "c01", "rare values (pooled)"]
 
 
 def test_weights_count():

@@ -135,7 +135,7 @@ def distribution(
     gaps = [rows[:, -1] > 0 if column.marks_missing else np.zeros(len(rows), bool) for rows in samples]
     missing = [_short(float(weight[gap].sum())) for weight, gap in zip(weighed, gaps, strict=True)]
     if column.kind == CATEGORY:
-        labels = [*column.categories, *(["other"] if column.pools_others else [])]
+        labels = [*column.categories, *(["rare values (pooled)"] if column.pools_others else [])]
         shares = [weight @ rows[:, : len(labels)] for weight, rows in zip(weighed, samples, strict=True)]
         return Distribution(column, *_largest(labels, np.array(shares)), missing)
     values = [np.asarray(column.decode(rows), np.float64) for rows in samples]
@@ -199,7 +199,7 @@ def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[l
     if len(labels) > _MOST_CATEGORIES:
         kept = np.sort(np.argsort(-shares.max(0), kind="stable")[: _MOST_CATEGORIES - 1])
         rest = shares.sum(1, keepdims=True) - shares[:, kept].sum(1, keepdims=True)
-        rest_label = f"{len(labels) - len(kept)} others"
+        rest_label = f"{len(labels) - len(kept)} more values"
         labels, shares = [*(labels[place] for place in kept), rest_label], np.hstack([shares[:, kept], rest.clip(0)])
     return labels, None, [_shares(each) for each in shares]
 
