@@ -23,12 +23,12 @@ _STATIC = Path(__file__).parent / "static"
 # Most rows of a table in a notebook.
 _FEW_ROWS = 10
 _LONGEST_SETTING = 1000
-# Cells that say nothing, a cell that begins with a date, and texts that take more than one line on a phone.
-_NOTHING, _DATE, _LONG = ("", "–"), re.compile(r"\d{4}-\d\d-\d\d"), 30
+# Cells that say nothing, a date with or without a time, and texts that take more than one line on a phone.
+_NOTHING, _DATE, _LONG = ("", "–"), re.compile(r"\d{4}-\d\d-\d\d[\d:. ]*"), 30
 # Texts of a chart that recur so often are kept once.
 _OFTEN = 4
-# Blanks at which a line must not break: "p = 0.01", "95 %", "1 ± 2".
-_TOGETHER = re.compile(r"(?<=\bp) (?=[=<>] )|(?<=[=<>]) (?=[\d-])|(?<=\d) (?=%)| (?=± )|(?<=±) ")
+# Blanks at which a line must not break: "p = 0.01", "95 %", "± 2", "0 % / 3 %".
+_TOGETHER = re.compile(r"(?<=\bp) (?=[=<>] )|(?<=[=<>]) (?=[\d-])|(?<=\d) (?=%)|(?<=±) |(?<=%) (?=/ )|(?<=% /) (?=\d)")
 
 
 class Number(NamedTuple):
@@ -210,7 +210,7 @@ class _Cell(NamedTuple):
 
     def with_style(self, heading: str) -> "_Cell":
         """Align a number, or nothing below a number, with its heading; keep a date on a line."""
-        style = "long" if len(self.text) > _LONG else "whole" if _DATE.match(self.text) else ""
+        style = "long" if len(self.text) > _LONG else "whole" if _DATE.fullmatch(self.text) else ""
         if self.value is not None or ("number" in heading and self.text in _NOTHING):
             style = "number"
         return self._replace(style=" ".join([style, "minor"] if "minor" in heading else [style]).strip())
