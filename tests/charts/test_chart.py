@@ -113,7 +113,7 @@ def test_histograms_of_several_samples_do_not_overlap():
 def test_large_effects_do_not_squeeze_the_others_and_each_bar_has_its_number():
     chart = signed_bars(["a", "b", "c"], [-100.0, 7.0, 0.8], [True] * 3, ["effect"], "Three bars.")
     assert chart.data["end"] == [-5.0, 5.0, 0.8]
-    assert chart.data["text"] == ["< -99", "+7.00", "+0.80"]
+    assert chart.data["text"] == ["< \N{MINUS SIGN}99", "+7.00", "+0.80"]
     scale = chart.spec["layer"][0]["encoding"]["x"]["scale"]
     assert (scale["domainMin"], scale["domainMax"]) == (-5.0, 5.0)
 

@@ -18,7 +18,7 @@ from fewratio.charts.chart import (
 )
 from fewratio.charts.style import BLUE, FIRST, MUTED, OUTLIER, PINK, SECOND
 from fewratio.core.effects import write_effect
-from fewratio.core.wording import shorten
+from fewratio.core.wording import shorten, typeset_minus
 
 COLOURS = (FIRST, SECOND, MUTED, OUTLIER, BLUE, PINK)
 # Lines must be distinguishable without colour.
@@ -128,8 +128,8 @@ def mirrored_dots(
     ]
     spec = chart_spec(44, transform=[_JITTER, height], layer=layers, padding=1, width=_SMALL_WIDTH)
     values = [*above, *below]
-    data = {"value": values, "side": [1] * len(above) + [-1] * len(below), "number": list(range(len(values)))}
-    return Chart(spec, data, description)
+    sides = [1] * len(above) + [-1] * len(below)
+    return Chart(spec, {"value": values, "side": sides, "number": list(range(len(values)))}, description)
 
 
 def step_lines(
@@ -252,8 +252,8 @@ def signed_bars(
 ) -> Chart:
     """Draw effects below and above 0 as bars, in the colours of two samples; unclear ones in grey.
 
-    Each has its number at its end. Bars of large effects would make the others invisible, so they end at the same place,
-    in an arrow.
+    Each has its number at its end. Bars of large effects would make the others invisible, so they end at the same
+    place, in an arrow.
     """
     kinds = [
         "neither" if not clear else "above" if value > 0 else "below"
@@ -272,7 +272,7 @@ def signed_bars(
         "fillOpacity": {"condition": {"test": "datum.sample === 'neither'", "value": 0.25}, "value": 1},
         "tooltip": [name("label", "column"), number("value", "value", format="+.2f")],
     }
-    arrow = {
+    arrow: dict[str, Any] = {
         "shape": {"expr": "datum.end < 0 ? 'triangle-left' : 'triangle-right'"},
         "xOffset": {"expr": "datum.end < 0 ? -4 : 4"},
     }
@@ -291,5 +291,6 @@ def signed_bars(
             dx=beside,
         ),
     ]
-    spec, texts = chart_spec(30 + 15 * len(lines) + 22 * len(labels), layer=layers), list(map(write_effect, values))
+    spec = chart_spec(30 + 15 * len(lines) + 22 * len(labels), layer=layers)
+    texts = [typeset_minus(write_effect(value)) for value in values]
     return Chart(spec, {"label": labels, "value": values, "end": ends, "text": texts, "sample": kinds}, description)

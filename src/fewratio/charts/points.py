@@ -16,7 +16,7 @@ from fewratio.charts.chart import (
     number,
 )
 from fewratio.charts.style import FIRST, OUTLIER, SECOND
-from fewratio.core.wording import write_limit
+from fewratio.core.wording import write_divergence, write_limit
 
 # What is highlighted on a map if no region is.
 _ALL_ROWS = "all rows"
@@ -31,8 +31,8 @@ def limit_chart(value: float, at_least: float, largest: float, what: str) -> Cha
         layer("text", {"x": x, "text": name("text")}, dy=-16, fontWeight="bold", fontSize=13),
     ]
     found = f", at least {write_limit(at_least)}" if at_least else ""
-    description = f"{what} {value:.3g} on its range from 0 to {largest:.3g}{found}."
-    data: Data = {"value": [value], "low": [at_least or value], "text": [f"{value:.3g}"]}
+    description = f"{what} {write_divergence(value)} on its range from 0 to {write_divergence(largest)}{found}."
+    data: Data = {"value": [value], "low": [at_least or value], "text": [write_divergence(value)]}
     return Chart(chart_spec(84, layer=layers), data, description)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
-from fewratio.compare.verdict import write_divergence
+from fewratio.compare.groups import write_far
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
-from fewratio.core.wording import write_count, write_limit, write_share
+from fewratio.core.wording import write_count, write_limit, write_p, write_share
 from fewratio.report import page
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column, counts_around
@@ -35,7 +35,7 @@ def report_groups(result: Any, command: str | None) -> page.Report:
         "Pairs": result.count_pairs(),
     }
     if result.p_value is not None:
-        facts["Test"] = f"p = {result.p_value:.3g}, from {result.n_permutations} permutations of all rows"
+        facts["Test"] = f"p = {write_p(result.p_value)}, from {result.n_permutations} permutations of all rows"
     if result.encoding is not None and result.encoding.is_named:
         facts["Columns"] = result.encoding.summary
     # The title names the column.
@@ -65,7 +65,7 @@ def draw_groups(result: Any) -> Picture:
     """Draw the divergences of all pairs, the test if there was one, and the column that differs most."""
     panels = [(_heat_map(result), "Divergence of each pair", 300)]
     if result.statistic is not None:
-        panels.append((_test(result), f"Test: p = {result.p_value:.3g}", 300))
+        panels.append((_test(result), f"Test: p = {write_p(result.p_value)}", 300))
     panels.append((_distributions(result)[0], f"{cut(str(result.columns[0].column))} differs most", 300))
     return combine(panels, f"{len(result.groups)} groups by {cut(result.by)}")
 
@@ -174,7 +174,7 @@ def _distributions(result: Any) -> list[Chart]:
 
 
 def _divergence(found: Any) -> page.Number:
-    return page.Number(found.divergence or 0.0, write_divergence(found.divergence))
+    return page.Number(found.divergence or 0.0, write_far(found.divergence))
 
 
 def _least(group: Any) -> page.Number:
@@ -182,4 +182,4 @@ def _least(group: Any) -> page.Number:
 
 
 def _p_value(p_value: float | None) -> page.Number:
-    return page.Number(p_value or 0.0, f"{p_value or 0.0:.3f}")
+    return page.Number(p_value or 0.0, write_p(p_value or 0.0))

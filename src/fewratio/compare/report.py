@@ -20,11 +20,12 @@ from fewratio.core.effects import write_effect
 from fewratio.core.wording import (
     join_names,
     start_sentence,
-    write_alike,
     write_count,
+    write_divergence,
     write_fixed,
     write_list,
     write_number,
+    write_p,
     write_share,
 )
 from fewratio.core.wording import shorten as cut
@@ -171,7 +172,7 @@ def _facts(result: Any) -> dict[str, str]:
         facts["Model"] = start_sentence(result.model_used, ())
     if result.p_value is not None:
         which = "all " if result.is_enumerated else ""
-        facts["Test"] = f"p = {result.p_value:.3g}, from {which}{result.n_permutations} permutations"
+        facts["Test"] = f"p = {write_p(result.p_value)}, from {which}{result.n_permutations} permutations"
     if result.rows_used is not None:
         facts["Rows used"] = result.rows_used
     if result.encoding is not None and result.encoding.is_named:
@@ -204,7 +205,7 @@ def draw_comparison(result: Any) -> Picture:
     """Draw the ratio at the rows of both samples, the test if there was one, and the columns that differ most."""
     panels = [(_ratios(result), "Ratio at the rows", 300)]
     if result.statistic is not None:
-        panels.append((_test(result), f"Test: p = {result.p_value:.3g}", 300))
+        panels.append((_test(result), f"Test: p = {write_p(result.p_value)}", 300))
     panels.append((_effects(result), _title_columns(result), 260))
     return combine(panels, " and ".join(cut(name, 48) for name in result.names))
 
@@ -261,11 +262,11 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
         found = distributions[each.column]
         gaps = " / ".join(write_share(share) for share in found.missing) if any(found.missing) else ""
         effect = page.Number(each.effect or 0, write_effect(each.effect))
-        test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
+        test = [] if each.p_value is None else [page.Number(each.p_value, write_p(each.p_value))]
         measured = []
         if is_measured:
             parts = each.alone, each.without
-            measured = [page.Number(part or 0, "" if part is None else f"{part:.2f}") for part in parts]
+            measured = [page.Number(part or 0, "" if part is None else write_divergence(part)) for part in parts]
         name = f"{each.column} *" if each in joint else str(each.column)
         values = [found.small_chart(result.names), each.first, each.second, *([gaps] if has_gaps else [])]
         table.append([name, effect, *test, *values, *measured, each.kind])
@@ -301,7 +302,7 @@ def _words(result: Any) -> page.Block:
             each.text,
             str(each.column),
             *(page.Number(share, write_share(share)) for share in (each.first, each.second)),
-            page.Number(each.p_value, f"{each.p_value:.3f}"),
+            page.Number(each.p_value, write_p(each.p_value)),
         ]
         for each in result.words
     ]
@@ -379,17 +380,16 @@ def _regions(result: Any) -> list[page.Block]:
     rules = [f"{place}. {'of the rest: ' * each.is_of_rest}{each.rule}" for place, each in enumerate(result.regions, 1)]
     labels = [cut(each, 90) for each in rules]
     shares = {a: [each.first for each in result.regions], b: [each.second for each in result.regions]}
-    ratios = write_alike([each.ratio for each in result.regions])
     described = ". ".join(each.write(result.names) for each in result.regions)
     table = [
         [
             rule,
             *(page.Number(share, text) for share, text in zip((each.first, each.second), each.shares, strict=True)),
-            page.Number(min(each.ratio, 1e9), ratio),
+            page.Number(min(each.ratio, 1e9), write_number(each.ratio, 2)),
             f"{write_number(each.ratio_low, 2)} to {write_number(each.ratio_high, 2)}",
-            page.Number(each.p_value, f"{each.p_value:.3f}"),
+            page.Number(each.p_value, write_p(each.p_value)),
         ]
-        for rule, each, ratio in zip(rules, result.regions, ratios, strict=True)
+        for rule, each in zip(rules, result.regions, strict=True)
     ]
     headings = ["rows with", a, b, "times", "95 %", "p"]
     interval = (

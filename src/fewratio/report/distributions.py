@@ -20,7 +20,17 @@ from fewratio.charts.distributions import (
 )
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_share
-from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, DURATION, FREE, NUMBER, TIME, VECTOR, choose_duration_unit
+from fewratio.data.column_kinds import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    DURATION,
+    FREE,
+    NUMBER,
+    TIME,
+    VECTOR,
+    choose_duration_unit,
+)
 from fewratio.data.columns import Column
 
 # Most and fewest bins of numbers; up to this many distinct values have a bin each. In samples of few rows they must be
@@ -85,8 +95,8 @@ class Distribution(NamedTuple):
         """Draw two samples for a cell of a table."""
         description = f"Most in {' and '.join(names)}: {self.summary}"
         if self.values is not None:
-            return mirrored_dots(*self.values, description, self.is_logarithmic)
-        return mirrored_bars(self.labels, *self.shares, description)
+            return mirrored_dots(self.values[0], self.values[1], description, self.is_logarithmic)
+        return mirrored_bars(self.labels, self.shares[0], self.shares[1], description)
 
     def chart(self, names: Sequence[str], colours: Sequence[str] = COLOURS) -> Chart:
         """Draw all samples with axes: dates along time, numbers along their values, categories side by side."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import fewratio
 from fewratio.charts.chart import Chart, Picture
-from fewratio.core.wording import write_alike, write_fixed, write_number
+from fewratio.core.wording import group_alike, typeset_minus, write_alike, write_fixed, write_number
 from fewratio.lazy import import_home
 from fewratio.report.bundle import chart_script
 
@@ -250,7 +250,7 @@ class _Charts:
         numbered = [(each, self.add(each)) for each in charts]
         item: dict[str, Any] = {"kind": type(block).__name__.lower(), "block": block, "charts": numbered}
         if isinstance(block, Table):
-            rows = [[self._cell(cell) for cell in row] for row in _write_columns(block.rows)]
+            rows = _group_digits([[self._cell(cell) for cell in row] for row in _write_columns(block.rows)])
             # Headings are aligned with the cells below them; a row's name is text.
             are_numbers = [_is_number(column) for column in zip(*rows, strict=False)] or [False] * len(block.headings)
             classes = [
@@ -290,6 +290,15 @@ def _is_number(column: Sequence[_Cell]) -> bool:
     return next((cell.value is not None for cell in column if cell.text not in _NOTHING), False)
 
 
+def _group_digits(rows: Sequence[Sequence[_Cell]]) -> list[tuple[_Cell, ...]]:
+    """Return the cells of a table, with the digits of all numbers of a column grouped if those of one are."""
+    columns = [
+        map(lambda cell, text: cell._replace(text=text), column, group_alike([cell.text for cell in column]))
+        for column in zip(*rows, strict=True)
+    ]
+    return list(zip(*columns, strict=True))
+
+
 def _write_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Return the rows of a table, with the numbers of a column written alike."""
     written = [list(row) for row in rows]
@@ -300,9 +309,9 @@ def _write_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return written
 
 
-def _keep_together(value: Any) -> Any:
-    """Replace the blanks within numbers and p-values of a text by those at which no line breaks."""
-    return _TOGETHER.sub("\u00a0", value) if type(value) is str else value
+def _typeset(value: Any) -> Any:
+    """Put minus signs into a text, and blanks within its numbers and p-values at which no line breaks."""
+    return typeset_minus(_TOGETHER.sub("\u00a0", value)) if type(value) is str else value
 
 
 def _beginning(table: Table) -> Table:
@@ -329,6 +338,6 @@ def _template(name: str) -> Any:
     loader = jinja2.FileSystemLoader(_STATIC)
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        finalize=_keep_together,
+        finalize=_typeset,
     )  # fmt: skip
     return environment.get_template(name)
