@@ -86,9 +86,14 @@ def map_chart(
 
 
 def small_scatter(
-    points: Data, axes: tuple[str, str], domains: Data, colour: str, text: str, are_logarithmic: Mapping[str, bool]
+    points: Data,
+    axes: tuple[str, str],
+    domains: Data,
+    colour: str,
+    texts: tuple[str, str],
+    are_logarithmic: Mapping[str, bool],
 ) -> Chart:
-    """Draw points on given domains of both axes, with a text that is title and description."""
+    """Draw points on given domains of both axes, with a description and a caption."""
     encoding = {
         each: logarithmic(each, title, domain=list(domains[each]))
         if are_logarithmic[each]
@@ -98,7 +103,7 @@ def small_scatter(
         for each, title in zip("xy", axes, strict=True)
     }
     mark = {"type": "point", "filled": True, "size": 18, "opacity": 0.5, "color": colour}
-    return Chart(chart_spec(180, mark=mark, encoding=encoding), points, text, text)
+    return Chart(chart_spec(180, mark=mark, encoding=encoding), points, *texts)
 
 
 def before_and_after(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Chart:

@@ -27,6 +27,7 @@ _LONGEST_SETTING = 1000
 _NOTHING, _DATE, _LONG = ("", "–"), re.compile(r"\d{4}-\d\d-\d\d[\d:. ]*"), 30
 # Texts of a chart that recur so often are kept once.
 _OFTEN = 4
+_FIGURE = re.compile(r"^([\d.,]+(?: of \d+)?) ")
 # Blanks at which a line must not break: "p = 0.01", "95 %", "± 2", "0 % / 3 %".
 _TOGETHER = re.compile(r"(?<=\bp) (?=[=<>] )|(?<=[=<>]) (?=[\d-])|(?<=\d) (?=%)|(?<=±) |(?<=%) (?=/ )|(?<=% /) (?=\d)")
 
@@ -119,7 +120,7 @@ class Report:
     answer : str
         A few sentences; those after the headline are listed line by line.
     facts : mapping of str to str
-        What the answer is based on.
+        What the answer is based on; the first of two lines is a figure, shown large.
     sections : sequence of Section
     notes : sequence of str
         Warnings raised during the work.
@@ -145,6 +146,11 @@ def first_sentence(verdict: str) -> str:
     """Return a sentence that ends in brackets, without what follows."""
     sentence, end, _ = verdict.partition("). ")
     return f"{sentence}{end.strip()}"
+
+
+def with_figure(text: str) -> str:
+    """Return a text as a fact: the figure that it begins with, such as "3" or "3 of 5", and the rest below it."""
+    return _FIGURE.sub(r"\1\n", text)
 
 
 def render(report: Report) -> str:
@@ -213,6 +219,7 @@ class _Cell(NamedTuple):
         style = "long" if len(self.text) > _LONG else "whole" if _DATE.fullmatch(self.text) else ""
         if self.value is not None or ("number" in heading and self.text in _NOTHING):
             style = "number"
+        style += " noted" * ("\n" in self.text)
         return self._replace(style=" ".join([style, "minor"] if "minor" in heading else [style]).strip())
 
 
