@@ -32,7 +32,7 @@ _DASHES = [[1, 0], [6, 3]]
 # Of charts in cells of tables: hundreds that each measure their cell would be slow.
 _SMALL_WIDTH = 148
 # Where bars of effects end at the latest (samples so far apart hardly overlap), and the room for numbers in pixels.
-_LONGEST, _ROOM = 5.0, 52
+_LONGEST, _ROOM = 5.0, 62
 
 
 def marked_histogram(

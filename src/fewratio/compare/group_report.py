@@ -30,8 +30,9 @@ def report_groups(result: Any, command: str | None) -> page.Report:
         The command that makes the report; by default a call in Python.
     """
     names = _short_names(result)
+    sizes = ", ".join(f"{write_fixed(group.n_rows, 0)} of {names[group.name]}" for group in result.groups)
     facts = {
-        "Rows": ", ".join(f"{write_fixed(group.n_rows, 0)} of {names[group.name]}" for group in result.groups),
+        "Rows": f"{write_fixed(sum(group.n_rows for group in result.groups), 0)}\n{sizes}",
         "Pairs": page.with_figure(result.count_pairs()),
     }
     if result.p_value is not None:

@@ -11,7 +11,7 @@ _LISTED = 5
 _LARGE, _SMALL = 1e15, 1e-4
 
 # Numbers of four digits, and those with groups of digits; a minus sign in front of a number.
-_FOUR, _GROUPED = re.compile(r"(?<![\w.,:/])(?<!\w-)(\d)(\d{3})(?![\w,:/-])"), re.compile(r"\d,\d{3}")
+_FOUR, _GROUPED = re.compile(r"([+-]?\d)(\d{3}(?:\.\d+)?)"), re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
 
 # Describes divergences if no rows are held out.
@@ -168,16 +168,15 @@ def write_divergence(divergence: float) -> str:
 
 
 def group_alike(texts: Sequence[str]) -> list[str]:
-    """Group the digits of four-digit numbers, too, beside larger ones, in texts that start with a number.
+    """Group the digits of numbers of one column alike; texts that are no numbers stay as they are.
 
     Examples
     --------
-    >>> group_alike(["6363 ± 1200", "10,696 ± 900"]), group_alike(["1952", "2007"])
-    (['6,363 ± 1,200', '10,696 ± 900'], ['1952', '2007'])
+    >>> group_alike(["6363", "10,696", "May 2007"]), group_alike(["1952", "2007"])
+    (['6,363', '10,696', 'May 2007'], ['1952', '2007'])
     """
-    if not any(map(_GROUPED.search, texts)):
-        return list(texts)
-    return [_FOUR.sub(r"\1,\2", text) if text.lstrip("+-")[:1].isdigit() else text for text in texts]
+    is_long = any(map(_GROUPED.fullmatch, texts))
+    return [_FOUR.sub(r"\1,\2", text) if is_long and _FOUR.fullmatch(text) else text for text in texts]
 
 
 def typeset_minus(text: str) -> str:

@@ -347,8 +347,9 @@ class Column:
             }
             n = next((n for n, written in texts.items() if len(set(written)) > 1), int(least))
             unit = " words" * (self.kind == FREE)
-            spreads = [write_fixed(each, n) for each in deviations]
-            return group_alike([f"{text} ± {each}{unit}" for text, each in zip(texts[n], spreads, strict=True)])
+            numbers = group_alike([*texts[n], *(write_fixed(each, n) for each in deviations)])
+            half = len(means)
+            return [f"{mean} ± {each}{unit}" for mean, each in zip(numbers[:half], numbers[half:], strict=True)]
         # A mean that days pass around is not known to the second.
         is_day = self.kind == DATE and max(deviations) >= 1
         words = list(map(self.write, means)) if is_day else write_apart(*means, write=self.write)
