@@ -122,4 +122,4 @@ def test_a_bar_that_is_cut_ends_in_an_arrow_and_the_axis_says_so():
     cut, whole = (signed_bars(["a"], [value], [True], ["effect"], "A bar.") for value in (7.0, 0.8))
     titles = [chart.spec["layer"][0]["encoding"]["x"]["title"] for chart in (cut, whole)]
     assert titles == [["effect", "arrow: the bar ends at 5"], ["effect"]]
-    assert [part["mark"]["type"] for part in cut.spec["layer"] if part.get("transform")] == ["point"]
+    assert cut.spec["layer"][1]["mark"]["size"] == {"expr": "datum.end === datum.value ? 0 : 500"}

@@ -273,16 +273,14 @@ def signed_bars(
         "tooltip": [name("label", "column"), number("value", "value", format="+.2f")],
     }
     arrow: dict[str, Any] = {
+        "size": {"expr": "datum.end === datum.value ? 0 : 500"},
         "shape": {"expr": "datum.end < 0 ? 'triangle-left' : 'triangle-right'"},
         "xOffset": {"expr": "datum.end < 0 ? -4 : 4"},
     }
     beside = {"expr": "(datum.end < 0 ? -4 : 4) * (datum.end === datum.value ? 1 : 4)"}
     layers = [
         layer("bar", encoding, height=16, stroke=MUTED, strokeWidth=0.5),
-        {
-            "transform": [{"filter": "datum.end !== datum.value"}],
-            **layer("point", encoding, filled=True, size=500, opacity=1, **arrow),
-        },
+        layer("point", encoding, filled=True, opacity=1, **arrow),
         layer("rule", {"x": {"datum": 0}}, opacity=0.6),
         layer(
             "text",
