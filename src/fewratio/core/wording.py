@@ -22,7 +22,7 @@ NONE_NEARER = "(a divergence of 0: the model sees no difference; several such da
 
 def write_count(n: SupportsInt, noun: str) -> str:
     """Return ``"1 row"``, ``"2 rows"``."""
-    return f"{write_fixed(int(n), 0)} {noun}{'s' * (n != 1)}"
+    return f"{write_fixed(int(n), 0)} {noun}{'' if n == 1 else 's'}"
 
 
 def write_label(label: object) -> str:
