@@ -304,7 +304,7 @@ def test_ratios_that_come_in_pieces_are_reported_as_those_of_one_table():
         piece = raw.take(rows)
         pieces.add(samples.encoding.encode(piece), piece, ratios[rows], start)
     told = [
-        page.render(each.report(["A", "B", "A"], 0.3, samples, {}, "fewratio ratio a b")) for each in (whole, pieces)
+        page.render(each.report(["A", "B", "A"], "0.30", samples, {}, "fewratio ratio a b")) for each in (whole, pieces)
     ]
     assert told[0] == told[1]
     assert "The rows with the smallest ratio" in told[0]
