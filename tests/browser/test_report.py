@@ -101,7 +101,9 @@ def test_sorting_and_searching_by_keyboard(visit, reports):
         assert table.locator("tbody th").first.inner_text() == HOSTILE
         table.get_by_role("button", name="effect").focus()
         page.keyboard.press("Enter")
-        effects = table.locator("tbody tr td:nth-of-type(1)").all_inner_texts()
+        effects = table.locator("tbody tr td:nth-of-type(1)").evaluate_all(
+            "(all) => all.map((each) => each.dataset.value)"
+        )
         assert table.locator("thead th[aria-sort=ascending]").inner_text() == "effect"
         assert [float(text) for text in effects] == sorted(float(text) for text in effects)
         page.keyboard.press("Enter")

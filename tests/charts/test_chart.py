@@ -113,6 +113,13 @@ def test_histograms_of_several_samples_do_not_overlap():
 def test_large_effects_do_not_squeeze_the_others_and_each_bar_has_its_number():
     chart = signed_bars(["a", "b", "c"], [-100.0, 7.0, 0.8], [True] * 3, ["effect"], "Three bars.")
     assert chart.data["end"] == [-5.0, 5.0, 0.8]
-    assert chart.data["text"] == ["< -99", "+7.00", "+0.80"]
+    assert chart.data["text"] == ["< \N{MINUS SIGN}99", "+7.00", "+0.80"]
     scale = chart.spec["layer"][0]["encoding"]["x"]["scale"]
     assert (scale["domainMin"], scale["domainMax"]) == (-5.0, 5.0)
+
+
+def test_a_bar_that_is_cut_ends_in_an_arrow_and_the_axis_says_so():
+    cut, whole = (signed_bars(["a"], [value], [True], ["effect"], "A bar.") for value in (7.0, 0.8))
+    titles = [chart.spec["layer"][0]["encoding"]["x"]["title"] for chart in (cut, whole)]
+    assert titles == [["effect", "arrow: the bar ends at 5"], ["effect"]]
+    assert cut.spec["layer"][1]["mark"]["size"] == {"expr": "datum.end === datum.value ? 0 : 500"}

@@ -587,7 +587,7 @@ def test_a_divergence_without_a_difference_is_said_to_be_chance():
         warnings.simplefilter("ignore")
         result = next(each for each in results if each.divergence > 0.2)
     assert result.p_value > 0.05
-    said = f"{result.divergence:.3g} of at most 0.5, which 3 and 3 rows may show by chance: the true one may be 0"
+    said = f"{result.divergence:.2f} of at most 0.50, which 3 and 3 rows may show by chance: the true one may be 0"
     assert result.describe_divergence() == said
     assert "may be chance" in result.to_html()
     clear = compare_datasets(*samples(0, 20, 20, shift=2.0))

@@ -211,7 +211,7 @@ def test_the_report_has_all_groups_side_by_side(result):
     assert "3 groups by cyl" in page
     for section in ("Each group against the rest", "All pairs, the clearest first", "Columns, those that differ most"):
         assert section in page
-    said = page.replace("\u00a0", " ")
+    said = page.replace("\u00a0", " ").replace("\N{MINUS SIGN}", "-")
     assert all(text in said for each in result.columns for text in each.values)
     assert "compare_datasets(A, n_permutations=99, by=&#39;cyl&#39;, random_state=0).to_html(path)" in page
     assert result.plot().spec["description"]

@@ -292,6 +292,7 @@ def test_a_changed_relation_is_named_with_both_correlations():
     assert "a and c are related differently: rank correlation 0." in found.to_html()
     charts = next(section for section in found._report().sections if section.title == "Relations").blocks[1].charts
     assert [chart.caption[:20] for chart in charts] == ["A: rank correlation ", "B: rank correlation "]
+    assert [chart.description for chart in charts] == ["80 dots: c by a in A.", "80 dots: c by a in B."]
     assert charts[0].spec == {**charts[1].spec, "mark": charts[0].spec["mark"]}
     # Neither is seen alone, nor without the other.
     parts = {column.column: (column.alone, column.without) for column in found.columns}

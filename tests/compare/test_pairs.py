@@ -41,7 +41,8 @@ def test_rows_without_a_partner_are_left_out_and_counted():
     assert (len(found.ratios_a), len(found.ratios_b)) == (21, 21)
     alone = compare_datasets(before[4:25], after[4:25], paired="country", random_state=0)
     assert alone.p_value == found.p_value
-    assert "21 pairs by country; rows without a partner are left out: 4 of A and 5 of B" in found.to_html()
+    left_out = "rows without a partner are left out: 4 of A and 5 of B"
+    assert found._report().facts["Pairs"] == f"21\npairs by country; {left_out}"
 
 
 def test_pairs_can_be_named_by_an_index():

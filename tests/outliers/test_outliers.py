@@ -136,7 +136,7 @@ def test_degenerate_rows_have_scores(rows):
 def test_the_universal_network_is_warned_of():
     normals, batch, _ = planted(1)
     for estimator in (AutoRatioEstimator(), UniversalRatioEstimator()):
-        with pytest.warns(UserWarning, match="does not find outliers"):
+        with pytest.warns(UserWarning, match="is not made to find outliers"):
             InlierOutlierDetector(estimator).fit(normals).score_samples(batch)
     many, batch, _ = planted(1, n_normal=400, n_batch=400)
     # The classifier is used, so there is no warning, which would be an error.

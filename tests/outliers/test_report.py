@@ -34,7 +34,7 @@ def test_rows_are_ranked_with_their_scores(judged):
     table = tables(judged._report())["Rows, the most anomalous first"]
     assert [int(row[0]) for row in table.rows] == judged.order[:10].tolist()
     assert [row[2] for row in table.rows] == ["outlier"] * 3 + ["not flagged"] * 7
-    assert [row[3] for row in table.rows] == judged.scores[judged.order[:10]].tolist()
+    assert [row[3].value for row in table.rows] == judged.scores[judged.order[:10]].tolist()
 
 
 def test_small_and_large_deviations_have_different_colours():

@@ -29,10 +29,19 @@ def test_numbers_are_counted_where_they_are():
 
 
 def test_a_few_values_have_a_bin_each():
-    found = distribution(Column("x"), [np.array([[1.0], [2.0], [2.0]]), np.array([[2.0], [7.0]])])
+    found = distribution(Column("x"), [np.array([[1.0], [2.0], [2.0], [2.0]]), np.array([[2.0], [7.0], [7.0], [7.0]])])
     assert found.labels == ["1", "2", "7"]
-    assert found.shares == [[0.333, 0.667, 0], [0, 0.5, 0.5]]
+    assert found.shares == [[0.25, 0.75, 0], [0, 0.25, 0.75]]
     assert found.edges is None
+
+
+@pytest.mark.parametrize("values", [[36.7, 39.1, 39.1, 39.1, 36.7], [181.0, 186.0, 190.0, 193.0, 195.0]])
+def test_measurements_of_few_rows_are_dots_however_few_they_are(values):
+    found = distribution(Column("x"), [np.array(values)[:, None]] * 2)
+    for chart in (found.chart(["A", "B"]), found.small_chart(["A", "B"])):
+        assert chart.data["value"] == [*sorted(values)] * 2
+    many = distribution(Column("x"), [np.array(values * 20)[:, None]] * 2)
+    assert "category" in many.chart(["A", "B"]).data
 
 
 def test_skewed_positive_numbers_are_on_a_logarithmic_axis():
@@ -64,7 +73,7 @@ def test_far_values_do_not_squeeze_the_others():
 
 def test_gaps_are_told_apart_from_values():
     column = Column("x", median=3.0, marks_missing=True)
-    found = distribution(column, [np.array([[3.0, 1], [5, 0], [7, 0], [9, 0]]), np.array([[5.0, 0]])])
+    found = distribution(column, [np.array([[3.0, 1], [5, 0], [7, 0], [9, 0]]), np.array([[5.0, 0]] * 5)])
     assert found.missing == [0.25, 0]
     assert found.labels == ["5", "7", "9"]
     assert found.shares[0] == [0.25, 0.25, 0.25]
@@ -75,8 +84,10 @@ def test_categories_keep_their_names_and_the_rare_ones_are_summed_up():
     found = distribution(Column("x", "category", categories=names), [np.eye(30), np.eye(30)[:2]])
     assert len(found.labels) == 12
     assert found.labels[:2] == ["c00", "c01"]
-    assert found.labels[-1] == "19 others"
+    assert found.labels[-1] == "19 more values"
     assert sum(found.shares[0]) == pytest.approx(1, abs=0.02)
+    pooled = distribution(Column("x", "category", categories=names[:2], pools_others=True), [np.eye(3)] * 2)
+    assert pooled.labels == ["c00", "c01", "rare values (pooled)"]
 
 
 def test_weights_count():

@@ -114,18 +114,28 @@ def test_the_cells_of_a_column_have_the_same_decimals():
     assert re.findall(r"<td[^>]*>([^<]*)</td>", rendered) == ["0.400", "0.493"]
 
 
+def test_numbers_have_minus_signs_and_all_digits_of_a_column_are_grouped_alike():
+    table = page.Table("c", ["x", "y"], [["a-1", -6363.0], ["b-2", -10696.0], ["c-3", 0.0]])
+    rendered = page.render(page.Report("t", "p = -1", {}, [page.Section("s", [table])]))
+    minus = "\N{MINUS SIGN}"
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", rendered) == [f"{minus}6,363", f"{minus}10,696", "0"]
+    assert re.findall(r">(\w-\d)</th>", rendered) == ["a-1", "b-2", "c-3"]
+    # The command is copied, and scripts sort by the data.
+    assert 'data-value="-6363.0"' in rendered
+
+
 def test_lines_do_not_break_within_a_p_value_a_percentage_or_a_spread_but_code_is_kept():
-    blocks = [page.Text("p = 0.01 of 5 %, 1 ± 2"), page.Code("f(p = 0.01)")]
+    blocks = [page.Text("p = 0.01 of 5 %, 1 ± 2, 0 % / 3 %"), page.Code("f(p = 0.01)")]
     rendered = page.render(page.Report("t", "a", {}, [page.Section("s", blocks)]))
-    assert "<p>p\u00a0=\u00a00.01 of 5\u00a0%, 1\u00a0±\u00a02</p>" in rendered
+    assert "<p>p\u00a0=\u00a00.01 of 5\u00a0%, 1 ±\u00a02, 0\u00a0%\u00a0/\u00a03\u00a0%</p>" in rendered
     assert "<code>f(p = 0.01)</code>" in rendered
 
 
 def test_nothing_is_aligned_with_numbers_and_a_date_stays_on_its_line():
-    rows = [["a", "–", "1975-10-23 ± 3.65 years", "–"], ["b", 2.5, "–", "long " * 10]]
+    rows = [["a", "–", "1975-10-23 20:15", "–"], ["b", 2.5, "–", "long " * 10]]
     rendered = page.render(page.Report("t", "a", {}, [page.Section("s", [page.Table("c", list("wxyz"), rows)])]))
     assert '<th scope="col" class="number">x</th>' in rendered
-    assert '<td class="number">–</td><td class="whole">1975-10-23' in rendered
+    assert '<td class="number">–</td><td class="whole">1975-10-23 20:15</td>' in rendered
     assert '<td>–</td><td class="long">long' in rendered
 
 
@@ -140,6 +150,10 @@ def test_a_long_table_shows_its_first_rows_and_a_folded_one_its_caption():
         '<th scope="col" class="number minor"><span class="chip" style="background:#009e73"></span>y</th>' in rendered
     )
     assert "<summary>more</summary>" in rendered
+    # A caption does not scroll with its table.
+    assert re.search(
+        r'<p class="caption" id="(.+)">c</p>.*<div class="scroll".*<table aria-labelledby="\1">', rendered, re.S
+    )
 
 
 def test_a_report_of_several_sections_lists_them():

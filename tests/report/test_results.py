@@ -43,8 +43,18 @@ def test_the_answer_names_what_differs(different):
     assert " Without size, no difference was found (p = " in different.verdict
     said = f"{different.verdict} The column size alone separates 86 of 90 rows.\nClearest: size."
     assert report.answer == said
-    assert report.facts["Rows"].startswith("40 of A, ")
-    assert "of at most 0.5" in report.facts["Divergence"]
+    # The figure, and below it what it is of.
+    assert report.facts["Rows"] == "40 and 50\nof A and B"
+    assert re.match(r"0\.\d\d\nof at most 0.50", report.facts["Divergence"])
+    assert re.match(r"p = 0\.\d+\nfrom 99 permutations", report.facts["Test"])
+    assert '<dd class="figure">40 and 50</dd><dd class="detail">of A and B</dd>' in different.to_html()
+
+
+def test_the_test_is_drawn_at_the_end(different):
+    titles = [section.title for section in different._report().sections]
+    assert titles[-2:] == ["The test", "How this was made"]
+    untested = [section.title for section in compared(normal(9, 3), normal(9, 3, 1), 0)._report().sections]
+    assert "The test" not in untested
 
 
 def test_a_column_of_similar_means_says_what_differs_and_the_largest_effect_is_named():
@@ -59,7 +69,8 @@ def test_a_column_of_similar_means_says_what_differs_and_the_largest_effect_is_n
     assert "1 (similar mean, different shape)" in report.answer
     assert "2 (similar mean, different spread)" in report.answer
     assert "0 (" not in report.answer
-    assert "Similar mean, different shape: 1. " in tables(report)["Columns, the clearest first"].note
+    effects = {row[0]: row[1].text for row in tables(report)["Columns, the clearest first"].rows}
+    assert [effects[name].partition("\n")[2] for name in "012"] == ["", "different shape", "different spread"]
     largest = max(result.columns, key=lambda each: abs(each.effect))
     assert largest.column == 0 != result.columns[0].column
     assert f"the largest that of 0: {largest.effect:+.2f}." in result.to_html()
@@ -76,15 +87,14 @@ def test_the_answer_says_that_nothing_was_found():
     assert re.fullmatch(r"No difference was found \(p = 0\.\d+\)\.", report.headline)
 
 
-def test_the_overview_counts_rows_columns_gaps_and_copies():
+def test_the_overview_counts_columns_gaps_and_copies():
     A = pd.DataFrame({"x": [1.0, 1, 2, None, 5], "y": ["1", "1", "2", "3", "b"], "only": range(5)})
     B = pd.DataFrame({"x": [1.0, 3, 2, 4, 6, 7], "y": [1, 1, 2, 3, 4, 5]})
     result = compared(A, B, 19, drop="only", categorical="y", common=True)
     overview = result._report().sections[0]
     assert overview.title == "Overview"
-    assert "of 2 columns" in overview.blocks[0].text
+    assert result._report().facts["Columns"].startswith("0 of 2\n")
     assert [row for row in overview.blocks[1].rows if row[0] != "columns of another type"] == [
-        ["rows", "5", "6"],
         ["columns", "3", "2"],
         ["columns only in this table", "only", "none"],
         ["missing cells", "1 (10 %)", "0"],
@@ -294,7 +304,7 @@ def test_ratios_that_come_in_pieces_are_reported_as_those_of_one_table():
         piece = raw.take(rows)
         pieces.add(samples.encoding.encode(piece), piece, ratios[rows], start)
     told = [
-        page.render(each.report(["A", "B", "A"], 0.3, samples, {}, "fewratio ratio a b")) for each in (whole, pieces)
+        page.render(each.report(["A", "B", "A"], "0.30", samples, {}, "fewratio ratio a b")) for each in (whole, pieces)
     ]
     assert told[0] == told[1]
     assert "The rows with the smallest ratio" in told[0]

@@ -103,7 +103,7 @@ def _list_rows(results: "dict[str, ChangeResult]", by: str | None) -> dict[str, 
 
 def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
     from fewratio.changes.kinds import describe_columns, is_slow
-    from fewratio.core.wording import quote_list, write_alike, write_count
+    from fewratio.core.wording import quote_list, write_alike, write_count, write_p
 
     slow = "; rises and falls that build up slowly count as noise, see the note" * any(map(is_slow, result.notes))
     found = f"{write_count(len(result.points), 'change')} in {len(result.scores):,} rows of {name}"
@@ -114,7 +114,7 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         for what, said in (("mean", ("level", "share")), ("deviation", ("level", "spread", "share"))):
             before, after = write_alike((change[f"{what}_before"], change[f"{what}_after"]))
             more += f"; {what} {before} -> {after}" * (change["kind"] not in said and before != after)
-        p_value = "" if change["p_value"] is None else f"; p = {change['p_value']:.3g}"
+        p_value = "" if change["p_value"] is None else f"; p = {write_p(change['p_value'])}"
         yield f"  {moment}: {describe_columns(change)}{more}; score {change['score']:.3g}{p_value}"
     if result.times is not None and result.row_names is not None:
         yield f"time     {result.row_names[0]} to {result.row_names[-1]}"

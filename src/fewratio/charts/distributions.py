@@ -18,20 +18,23 @@ from fewratio.charts.chart import (
 )
 from fewratio.charts.style import BLUE, FIRST, MUTED, OUTLIER, PINK, SECOND
 from fewratio.core.effects import write_effect
-from fewratio.core.wording import shorten
+from fewratio.core.wording import shorten, typeset_minus
 
 COLOURS = (FIRST, SECOND, MUTED, OUTLIER, BLUE, PINK)
 # Lines must be distinguishable without colour.
 _SHAPES = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
-# Multiples of the golden ratio, without their whole part, spread evenly.
-_GOLDEN = 0.618
+# Nearby dots are moved up and down by a fixed pattern, so that each can be seen: multiples of the golden ratio, without
+# their whole part, spread evenly.
+_JITTER = {"calculate": "(datum.number * 0.618) % 1", "as": "jitter"}
 # Letters of a name beside a histogram.
 _STRIP_NAME = 24
 _DASHES = [[1, 0], [6, 3]]
 # Most names of a legend in a line.
 _BESIDE = 2
+# The width of charts in cells of tables: hundreds that each measure their cell would be slow.
+_SMALL_WIDTH = 148
 # Where bars of effects end at the latest (samples so far apart hardly overlap), and the room for numbers in pixels.
-_LONGEST, _ROOM = 5.0, 36
+_LONGEST, _ROOM = 5.0, 62
 
 
 def marked_histogram(
@@ -105,9 +108,30 @@ def mirrored_bars(labels: Sequence[str], above: Sequence[float], below: Sequence
         layer("rect", {**x, "y": number("down", axis=None), **y}, color=SECOND),
         layer("rule", {"y": {"datum": 0}}, opacity=0.6),
     ]
-    # A fixed width: hundreds of charts that each measure their cell would be slow.
-    spec = chart_spec(44, transform=transform, layer=layers, padding=1, width=148)
+    spec = chart_spec(44, transform=transform, layer=layers, padding=1, width=_SMALL_WIDTH)
     return Chart(spec, {"bin": labels, "above": above, "below": below}, description)
+
+
+def mirrored_dots(
+    above: Sequence[float], below: Sequence[float], description: str, is_logarithmic: bool = False
+) -> Chart:
+    """Draw each value of two small samples as a dot without axes: the first above the line, the second below it."""
+    height = {"calculate": "datum.side * (0.2 + 0.7 * datum.jitter)", "as": "height"}
+    x = _axis("value", "", False, is_logarithmic)
+    encoding = {
+        "x": x | {"axis": None, "scale": x["scale"] | {"padding": 5}},
+        "y": number("height", axis=None, scale={"domain": [-1, 1]}),
+        "color": {"condition": {"test": "datum.side > 0", "value": FIRST}, "value": SECOND},
+        "tooltip": [number("value", "value", format=",.5~r")],
+    }
+    layers = [
+        layer("point", encoding, filled=True, size=26, opacity=0.8),
+        layer("rule", {"y": {"datum": 0}}, [{}], opacity=0.6),
+    ]
+    spec = chart_spec(44, transform=[_JITTER, height], layer=layers, padding=1, width=_SMALL_WIDTH)
+    values = [*above, *below]
+    sides = [1] * len(above) + [-1] * len(below)
+    return Chart(spec, {"value": values, "side": sides, "number": list(range(len(values)))}, description)
 
 
 def step_lines(
@@ -189,8 +213,6 @@ def dot_strips(
     """Draw each value of few rows as a dot, one strip per sample; dates are ISO texts."""
     names = list(values)
     x = _axis("value", title, is_time, is_logarithmic)
-    # Nearby dots are moved up and down by a fixed pattern, so that each can be seen.
-    jitter = {"calculate": f"(datum.number * {_GOLDEN}) % 1", "as": "jitter"}
     encoding = {
         # Dots at the ends do not touch the names.
         "x": x | {"scale": x["scale"] | {"padding": 12}},
@@ -202,7 +224,7 @@ def dot_strips(
     mark = {"type": "point", "filled": True, "size": 45, "opacity": 0.75}
     data = long_form(values)
     data["number"] = list(range(len(data["value"])))
-    spec = chart_spec(70 + 42 * len(names), transform=[jitter], mark=mark, encoding=encoding)
+    spec = chart_spec(70 + 42 * len(names), transform=[_JITTER], mark=mark, encoding=encoding)
     return Chart(spec, data, description)
 
 
@@ -235,33 +257,43 @@ def signed_bars(
 ) -> Chart:
     """Draw effects below and above 0 as bars, in the colours of two samples; unclear ones in grey.
 
-    Each has its number at its end. Bars of large effects end at the same place: they would make the others invisible.
+    Each has its number at its end. Bars of large effects would make the others invisible, so they end at the same
+    place, in an arrow.
     """
     kinds = [
         "neither" if not clear else "above" if value > 0 else "below"
         for value, clear in zip(values, is_clear, strict=True)
     ]
     ends = [max(-_LONGEST, min(_LONGEST, value)) for value in values]
+    lines = [*title, *([f"arrow: the bar ends at {_LONGEST:g}"] if ends != list(values) else [])]
     # Effects near 0 must not fill the chart, and numbers need room beside their bars.
     low, high = (max(0.1, end) if end > 0 else 0 for end in (-min(ends), max(ends)))
     scale = {"domainMin": -low, "domainMax": high, "nice": False, "padding": _ROOM}
     encoding = {
         "y": name("label", sort=None, axis={"labelExpr": SHORTENED, "labelLimit": 170}),
-        "x": number("end", title, scale=scale),
+        "x": number("end", lines, scale=scale),
         "color": encode_samples(("above", "below", "neither"), (FIRST, SECOND, MUTED), None),
         # Pale on a light page, dark on a dark one: never louder than what is clear.
         "fillOpacity": {"condition": {"test": "datum.sample === 'neither'", "value": 0.25}, "value": 1},
         "tooltip": [name("label", "column"), number("value", "value", format="+.2f")],
     }
+    arrow: dict[str, Any] = {
+        "size": {"expr": "datum.end === datum.value ? 0 : 500"},
+        "shape": {"expr": "datum.end < 0 ? 'triangle-left' : 'triangle-right'"},
+        "xOffset": {"expr": "datum.end < 0 ? -4 : 4"},
+    }
+    beside = {"expr": "(datum.end < 0 ? -4 : 4) * (datum.end === datum.value ? 1 : 4)"}
     layers = [
         layer("bar", encoding, height=16, stroke=MUTED, strokeWidth=0.5),
+        layer("point", encoding, filled=True, opacity=1, **arrow),
         layer("rule", {"x": {"datum": 0}}, opacity=0.6),
         layer(
             "text",
             {"y": encoding["y"], "x": encoding["x"], "text": name("text")},
             align={"expr": "datum.end < 0 ? 'right' : 'left'"},
-            dx={"expr": "datum.end < 0 ? -4 : 4"},
+            dx=beside,
         ),
     ]
-    spec, texts = chart_spec(60 + 22 * len(labels), layer=layers), list(map(write_effect, values))
+    spec = chart_spec(30 + 15 * len(lines) + 22 * len(labels), layer=layers)
+    texts = [typeset_minus(write_effect(value)) for value in values]
     return Chart(spec, {"label": labels, "value": values, "end": ends, "text": texts, "sample": kinds}, description)

@@ -16,7 +16,7 @@ from fewratio.charts.chart import (
     number,
 )
 from fewratio.charts.style import FIRST, MUTED, SECOND
-from fewratio.core.wording import write_limit
+from fewratio.core.wording import write_divergence, write_limit
 
 # What is highlighted on a map if no region is.
 _ALL_ROWS = "all rows"
@@ -31,8 +31,8 @@ def limit_chart(value: float, at_least: float, largest: float, what: str) -> Cha
         layer("text", {"x": x, "text": name("text")}, dy=-16, fontWeight="bold", fontSize=13),
     ]
     found = f", at least {write_limit(at_least)}" if at_least else ""
-    description = f"{what} {value:.3g} on its range from 0 to {largest:.3g}{found}."
-    data: Data = {"value": [value], "low": [at_least or value], "text": [f"{value:.3g}"]}
+    description = f"{what} {write_divergence(value)} on its range from 0 to {write_divergence(largest)}{found}."
+    data: Data = {"value": [value], "low": [at_least or value], "text": [write_divergence(value)]}
     return Chart(chart_spec(84, layer=layers), data, description)
 
 
@@ -86,9 +86,14 @@ def map_chart(
 
 
 def small_scatter(
-    points: Data, axes: tuple[str, str], domains: Data, colour: str, text: str, are_logarithmic: Mapping[str, bool]
+    points: Data,
+    axes: tuple[str, str],
+    domains: Data,
+    colour: str,
+    texts: tuple[str, str],
+    are_logarithmic: Mapping[str, bool],
 ) -> Chart:
-    """Draw points on given domains of both axes, with a text that is title and description."""
+    """Draw points on given domains of both axes, with a description and a caption."""
     encoding = {
         each: logarithmic(each, title, domain=list(domains[each]))
         if are_logarithmic[each]
@@ -98,7 +103,7 @@ def small_scatter(
         for each, title in zip("xy", axes, strict=True)
     }
     mark = {"type": "point", "filled": True, "size": 18, "opacity": 0.5, "color": colour}
-    return Chart(chart_spec(180, mark=mark, encoding=encoding), points, text, text)
+    return Chart(chart_spec(180, mark=mark, encoding=encoding), points, *texts)
 
 
 def before_and_after(labels: Sequence[str], before: Sequence[float], after: Sequence[float]) -> Chart:

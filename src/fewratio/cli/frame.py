@@ -420,9 +420,10 @@ def align_columns(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """
     import textwrap
 
-    from fewratio.core.wording import shorten, shorten_apart, write_cell
+    from fewratio.core.wording import group_alike, shorten, shorten_apart, write_cell
 
-    cells = [list(map(write_cell, row)) for row in rows]
+    columns = (group_alike(list(map(write_cell, column))) for column in zip(*rows, strict=True))
+    cells = list(map(list, zip(*columns, strict=True)))
     widths, most_wide = [max(map(len, column)) for column in zip(*cells, strict=True)], find_width()
     room = most_wide - sum(widths[:-1]) - 2 * len(widths)
     # Elsewhere a row is a line, for other programs.

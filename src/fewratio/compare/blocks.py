@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewratio.core.blocks import row_blocks
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import join_names, write_count
+from fewratio.core.wording import join_names, write_count, write_p
 from fewratio.data.pairs import find_shared_names, read_labels
 from fewratio.data.raw_table import RawTable
 from fewratio.errors import name_parameter, warn
@@ -34,8 +34,8 @@ def warn_of_few(smallest: float, samples: Samples, blocks: Numbers | None) -> No
     sizes = join_names([write_count(table.n_rows, "row") for table in samples.tables])
     given, more = (sizes, "rows") if blocks is None else ("these blocks", "blocks")
     warn(
-        f"With {given} the p-value cannot be below {smallest:.2g}, whatever the rows are. More {more} are needed to "
-        "tell a difference from chance."
+        f"With {given} the p-value cannot be below {write_p(smallest)}, whatever the rows are. More {more} are needed "
+        "to tell a difference from chance."
     )
 
 

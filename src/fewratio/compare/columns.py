@@ -7,7 +7,7 @@ import numpy as np
 
 from fewratio.core.effects import means_apart, shares_apart
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_list, write_share
+from fewratio.core.wording import write_list, write_p, write_share
 from fewratio.data.column_kinds import BOOLEAN, CATEGORY, DATE, FREE, NUMBER, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.data.non_overlapping import Levels
@@ -126,7 +126,7 @@ class WordDifference(NamedTuple):
     def write(self, names: Sequence[str]) -> str:
         """Say how many rows of each sample contain the text, given the names of the samples."""
         shares = " and ".join(f"{write_share(share)} of {name}" for share, name in zip(self[2:4], names, strict=True))
-        return f"{self.text!r} is in {shares} ({self.column}, p = {self.p_value:.2g})"
+        return f"{self.text!r} is in {shares} ({self.column}, p = {write_p(self.p_value)})"
 
 
 def describe_words(samples: Samples, p_values: Floats, level: float) -> list[WordDifference]:

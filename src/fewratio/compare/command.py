@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewratio.cli import frame
 from fewratio.cli.verb import SHARED, Field, Page, Verb, declare_count, declare_table
+from fewratio.core.wording import write_count, write_divergence, write_limit, write_list, write_p, write_share
 from fewratio.errors import ParameterError, warn
 from fewratio.testing import LEVEL, PERMUTATIONS
 
@@ -135,7 +136,7 @@ class _Conditions:
                 frame.fail(" and ".join(f"{name} = {values[name]:.3g} {sign} {limit}" for name, sign, limit in parts))
         for text, (_, sign, limit) in self._list_bounds():
             if smallest is not None and not SIGNS[sign](smallest, float(limit)):
-                message = f"--fail-if {text!r} cannot hold: with so few rows, no p-value is below {smallest:.2g}."
+                message = f"--fail-if {text!r} cannot hold: with so few rows, no p-value is below {write_p(smallest)}."
                 warn(f"{message} More rows are needed, or another limit.")
 
     def choose_permutations(self, given: int | None) -> int | None:
@@ -148,7 +149,6 @@ class _Conditions:
 
     def count_permutations(self, given: int | None) -> int:
         """Return the given permutations, or as many as all conditions need; refuse too few."""
-        from fewratio.core.wording import write_count
         from fewratio.data.split_table import SIGNS
 
         used = PERMUTATIONS if given is None else given
@@ -156,9 +156,8 @@ class _Conditions:
             smallest = 1 / (used + 1)
             if SIGNS[sign](smallest, float(limit)):
                 continue
-            given_up = (
-                f"{write_count(used, 'permutation')} {'gives' if used == 1 else 'give'} no p-value below {smallest:.2g}"
-            )
+            gives = "gives" if used == 1 else "give"
+            given_up = f"{write_count(used, 'permutation')} {gives} no p-value below {write_p(smallest)}"
             if float(limit) <= 0:
                 found = f"--fail-if is {text!r}, but no p-value is 0"
                 raise ParameterError(f"{found}; expected a limit above 0. Write 'p < 0.01', for instance.")
@@ -195,7 +194,6 @@ def _condition(part: str, text: str, permutations: int | None) -> tuple[str, str
 def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence[RawTable]") -> "Iterator[str]":
     from fewratio.compare.blocks import describe_pairs
     from fewratio.compare.regions import explain_regions
-    from fewratio.core.wording import write_count
 
     a, b = result.names
     yield result.verdict
@@ -211,7 +209,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     yield f"divergence  {result.describe_divergence()}"
     if result.p_value is not None:
         permutations = f"{'all ' * result.is_enumerated}{result.n_permutations} permutations"
-        yield f"p-value     {result.p_value:.4g} ({permutations})"
+        yield f"p-value     {write_p(result.p_value)} ({permutations})"
     if result.rows_used is not None:
         yield f"rows used   {result.rows_used}"
     named = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL]
@@ -219,7 +217,7 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
         yield from _differences(result, [*named, *result.joint_columns])
     else:
         smallest = min(each.p_value or 0 for each in result.columns)
-        yield f"differ in   no single column (smallest p-value, adjusted for all columns: {smallest:.2g})"
+        yield f"differ in   no single column (smallest p-value, adjusted for all columns: {write_p(smallest)})"
     for place, word in enumerate(result.words[:_WORDS]):
         yield f"{'' if place else 'words':<12}{word.write(result.names)}"
     if len(result.words) > _WORDS:
@@ -227,8 +225,6 @@ def _lines(result: "ComparisonResult", request: frame.Request, tables: "Sequence
     for relation in result.relations[:_RELATIONS]:
         yield f"together    {relation.write(result.names)}"
     if len(result.relations) > _RELATIONS:
-        from fewratio.core.wording import write_count
-
         yield f"            and {write_count(len(result.relations) - _RELATIONS, 'more pair')}; --json gives all"
     for place, region in enumerate(result.regions):
         yield f"{'' if place else 'regions':<12}{region.write(result.names)}"
@@ -245,7 +241,6 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
     from fewratio.compare.columns import explain_effects, explain_parts, explain_small_effects
     from fewratio.compare.verdict import write_source
     from fewratio.core.effects import write_effect
-    from fewratio.core.wording import write_list, write_share
 
     tested = ", p adjusted for all columns" * (result.p_value is not None)
     differ = result.p_value is None or result.p_value <= LEVEL
@@ -260,13 +255,13 @@ def _differences(result: "ComparisonResult", named: "Sequence[ColumnDifference]"
         [result.names[0], *(each.first for each in shown)],
         [result.names[1], *(each.second for each in shown)],
         ["effect", *(write_effect(each.effect) for each in shown)],
-        *([["p", *("" if each.p_value is None else f"{each.p_value:.3g}" for each in shown)]] if tested else []),
+        *([["p", *(write_p(each.p_value) for each in shown)]] if tested else []),
     ]
     optional = [["missing", *gaps]] if has_gaps else []
     if named[0].alone is not None:
         for part in ("alone", "without"):
             found = [getattr(each, part) for each in shown]
-            optional.append([part, *("" if each is None else f"{each:.2g}" for each in found)])
+            optional.append([part, *("" if each is None else write_divergence(each) for each in found)])
     # In a narrow terminal whole names say more than these.
     hidden = []
     while optional and not frame.fits([*columns, *optional]):
@@ -306,15 +301,14 @@ def _typical(
         has_alike = bool(counts.max() > 1)
         cells: list[tuple[Any, ...]] = [("", "ratio", *(["rows alike"] * has_alike), *shown)]
         for row, count in zip(shown_rows.tolist(), counts.tolist(), strict=True):
-            called = row if table.row_names is None else table.row_names[row]
+            called = str(row) if table.row_names is None else table.row_names[row]
             cells.append((called, f"{ratios[row]:.2f}", *([count] * has_alike), *(column[row] for column in values)))
         yield from frame.align_columns(cells)
 
 
 def _write_groups(result: "GroupComparisonResult", request: frame.Request, name: str) -> "Iterator[str]":
     """Write what a comparison of several groups of a table found."""
-    from fewratio.compare.verdict import write_divergence
-    from fewratio.core.wording import write_count, write_limit
+    from fewratio.compare.groups import write_far
 
     n_rows = sum(group.n_rows for group in result.groups)
     yield result.verdict
@@ -322,19 +316,19 @@ def _write_groups(result: "GroupComparisonResult", request: frame.Request, name:
     yield from request.summary(result.samples, result.names)
     tested = result.p_value is not None
     if tested:
-        yield f"p-value     {result.p_value:.4g} ({result.n_permutations} permutations of all rows)"
+        yield f"p-value     {write_p(result.p_value)} ({result.n_permutations} permutations of all rows)"
     yield f"groups      (each against the rest; at least: a lower limit, 95 %{'; p adjusted for all groups' * tested})"
     cells: list[tuple[Any, ...]] = [("", "rows", "divergence", "at least", *(("p",) * tested))]
     for group in result.groups:
         least = write_limit(group.at_least) if group.at_least else ""
-        test = (f"{group.p_value:.3g}",) * tested
-        cells.append((group.name, group.n_rows, write_divergence(group.divergence), least, *test))
+        test = (write_p(group.p_value),) * tested
+        cells.append((group.name, group.n_rows, write_far(group.divergence), least, *test))
     yield from frame.align_columns(cells)
     yield f"pairs       {result.count_pairs()}"
     cells = [("", "", "divergence", *(("p",) * tested))]
     for pair in result.pairs[:_PAIRS]:
-        test = ("too few rows" if pair.has_few_rows else f"{pair.adjusted_p_value:.3g}",) if tested else ()
-        cells.append((pair.first, pair.second, write_divergence(pair.divergence), *test))
+        test = ("too few rows" if pair.has_few_rows else write_p(pair.adjusted_p_value),) if tested else ()
+        cells.append((pair.first, pair.second, write_far(pair.divergence), *test))
     yield from frame.align_columns(cells)
     yield from request.and_more(len(result.pairs) - _PAIRS)
     yield from _write_group_columns(result)
@@ -348,14 +342,15 @@ def _write_group_columns(result: "GroupComparisonResult") -> "Iterator[str]":
     named = [each for each in result.columns if each.p_value is None or each.p_value <= LEVEL]
     if not named:
         smallest = min(each.p_value or 0 for each in result.columns)
-        yield f"differ in   no single column (smallest p-value, adjusted for all columns and groups: {smallest:.2g})"
+        adjusted = "adjusted for all columns and groups"
+        yield f"differ in   no single column (smallest p-value, {adjusted}: {write_p(smallest)})"
         return
     adjusted = ", p adjusted for all columns and groups" * tested
     yield f"differ in   (effect of the group that differs most from the rest: Cohen's d, h of shares{adjusted})"
     side_by_side = [["", *result.names, "most different", "effect", *(["p"] * tested)]]
     only_most = [["", "most different", "its values", "effect", *(["p"] * tested)]]
     for each in named[: frame.SHOWN]:
-        test = [write_effect(each.effect), *([f"{each.p_value:.3g}"] * tested)]
+        test = [write_effect(each.effect), *([write_p(each.p_value)] * tested)]
         side_by_side.append([str(each.column), *each.values, each.group, *test])
         only_most.append([str(each.column), each.group, each.values[result.names.index(each.group)], *test])
     yield from frame.align_columns(side_by_side if frame.fits([*zip(*side_by_side, strict=True)]) else only_most)

@@ -27,7 +27,7 @@ from fewratio.core.arguments import as_names
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import join_names, write_count, write_limit, write_list
+from fewratio.core.wording import join_names, write_count, write_divergence, write_limit, write_list, write_p
 from fewratio.data.column_kinds import DATE, DURATION, NUMBER
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.dataset import Dataset
@@ -471,14 +471,14 @@ class ComparisonResult(Reported):
         return "" if self._request.blocks is not None else explain_small_effect(column, *self._n_units)
 
     def describe_divergence(self) -> str:
-        """Write the divergence, its largest possible value and its lower limit."""
-        most = f" of at most {self.max_divergence:.3g}" if math.isfinite(self.max_divergence) else ""
+        """Write the divergence with its limits."""
+        most = f" of at most {write_divergence(self.max_divergence)}" if math.isfinite(self.max_divergence) else ""
         least = f"; the true one is at least {write_limit(self.at_least)} (95 %, approximate)" if self.at_least else ""
         if self.may_be_chance:
             a, b = self._n_units
             units = "rows" if self._request.blocks is None else "blocks"
             least = f", which {a} and {b} {units} may show by chance: the true one may be 0"
-        return f"{self.divergence:.3g}{most}{least}"
+        return f"{write_divergence(self.divergence)}{most}{least}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain numbers, strings and lists."""
@@ -518,7 +518,7 @@ class ComparisonResult(Reported):
         parts = [f"divergence {self.describe_divergence()}"]
         if self.p_value is not None:
             every = "all " if self.is_enumerated else ""
-            parts.append(f"p = {self.p_value:.4g} ({every}{self.n_permutations} permutations)")
+            parts.append(f"p = {write_p(self.p_value)} ({every}{self.n_permutations} permutations)")
         if self.non_overlapping:
             parts.insert(0, write_list(column.separates for column in self.non_overlapping))
         return f"ComparisonResult({a} and {b}: {sizes}; {'; '.join(parts)})"

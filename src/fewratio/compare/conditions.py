@@ -132,7 +132,8 @@ class BinnedColumn:
         held = column.decode(features[bins[self.assign(rows)]])
         if len(held) and (column.kind == BOOLEAN or held.min() == held.max()):
             value = self._write(held[0])
-            return Condition(name, f"{name} = {value}", values=(value,))
+            plain = f"{held[0]:.12g}" if column.kind == NUMBER else value
+            return Condition(name, f"{name} = {value}", values=(plain,))
         inside = bins[: len(self.edges) + 1]
         if inside.all():
             return Condition(name, f"{name} is not missing")
@@ -152,7 +153,7 @@ class BinnedColumn:
         return Condition(name, text, low_text, high_text)
 
     def _write(self, value: Any) -> str:
-        return f"{value:.12g}" if self.column.kind == NUMBER else self.column.write(float(value), 12)
+        return self.column.write(float(value), 12)
 
 
 def _is_dated(column: Column) -> bool:

@@ -6,10 +6,10 @@ from typing import Any
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
-from fewratio.compare.verdict import write_divergence
+from fewratio.compare.groups import write_far
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
-from fewratio.core.wording import write_count, write_limit, write_share
+from fewratio.core.wording import write_count, write_fixed, write_limit, write_p, write_share
 from fewratio.report import page
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import Distribution, by_column, counts_around
@@ -30,14 +30,16 @@ def report_groups(result: Any, command: str | None) -> page.Report:
         The command that makes the report; by default a call in Python.
     """
     names = _short_names(result)
+    sizes = ", ".join(f"{write_fixed(group.n_rows, 0)} of {names[group.name]}" for group in result.groups)
     facts = {
-        "Rows": ", ".join(f"{group.n_rows} of {names[group.name]}" for group in result.groups),
-        "Pairs": result.count_pairs(),
+        "Rows": f"{write_fixed(sum(group.n_rows for group in result.groups), 0)}\n{sizes}",
+        "Pairs": page.with_figure(result.count_pairs()),
     }
     if result.p_value is not None:
-        facts["Test"] = f"p = {result.p_value:.3g}, from {result.n_permutations} permutations of all rows"
+        count = write_count(result.n_permutations, "permutation")
+        facts["Test"] = f"p = {write_p(result.p_value)}\nfrom {count} of all rows"
     if result.encoding is not None and result.encoding.is_named:
-        facts["Columns"] = result.encoding.summary
+        facts["Columns"] = page.with_figure(result.encoding.summary)
     # The title names the column.
     answer = result.verdict.replace(f"{result.by} = ", "")
     making = page.describe_making(result.settings, command, "compare_datasets", ("A",))
@@ -50,6 +52,7 @@ def report_groups(result: Any, command: str | None) -> page.Report:
             page.Section("Pairs", _pairs(result)),
             page.Section("Columns", _columns(result)),
             page.Section("What was done to the columns", column_treatment(result.samples, list(names.values()))),
+            *([] if result.statistic is None else [page.Section("The test", [_explain_test(result)])]),
             page.Section("How this was made", making),
         ],
         headline=page.first_sentence(answer),
@@ -65,7 +68,7 @@ def draw_groups(result: Any) -> Picture:
     """Draw the divergences of all pairs, the test if there was one, and the column that differs most."""
     panels = [(_heat_map(result), "Divergence of each pair", 300)]
     if result.statistic is not None:
-        panels.append((_test(result), f"Test: p = {result.p_value:.3g}", 300))
+        panels.append((_test(result), f"Test: p = {write_p(result.p_value)}", 300))
     panels.append((_distributions(result)[0], f"{cut(str(result.columns[0].column))} differs most", 300))
     return combine(panels, f"{len(result.groups)} groups by {cut(result.by)}")
 
@@ -82,14 +85,15 @@ def _groups(result: Any) -> list[page.Block]:
     note += "lower limit of the true one."
     note += " p: adjusted for all groups." * is_tested
     headings = [str(result.by), "rows", "divergence from the rest", "at least", *(["p"] * is_tested)]
-    blocks: list[page.Block] = [page.Table("Each group against the rest", headings, table, False, note)]
-    if is_tested:
-        about = (
-            "If the groups did not differ, shuffling the rows among all groups would change nothing. The bars show the "
-            f"statistic of {result.n_permutations} such shuffles."
-        )
-        blocks.append(replace(_test(result), caption=about))
-    return blocks
+    return [page.Table("Each group against the rest", headings, table, False, note)]
+
+
+def _explain_test(result: Any) -> Chart:
+    about = (
+        "If the groups did not differ, shuffling the rows among all groups would change nothing. The bars show the "
+        f"statistic of {write_count(result.n_permutations, 'such shuffle')}."
+    )
+    return replace(_test(result), caption=about)
 
 
 def _test(result: Any) -> Chart:
@@ -174,7 +178,7 @@ def _distributions(result: Any) -> list[Chart]:
 
 
 def _divergence(found: Any) -> page.Number:
-    return page.Number(found.divergence or 0.0, write_divergence(found.divergence))
+    return page.Number(found.divergence or 0.0, write_far(found.divergence))
 
 
 def _least(group: Any) -> page.Number:
@@ -182,4 +186,4 @@ def _least(group: Any) -> page.Number:
 
 
 def _p_value(p_value: float | None) -> page.Number:
-    return page.Number(p_value or 0.0, f"{p_value or 0.0:.3f}")
+    return page.Number(p_value or 0.0, write_p(p_value or 0.0))

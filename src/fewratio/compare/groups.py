@@ -15,7 +15,7 @@ from fewratio.compare.columns import Described, describe_column, warn_of_codes
 from fewratio.core.draws import row_order
 from fewratio.core.kernels import check_squares
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import join_names, quote_list, write_count, write_limit
+from fewratio.core.wording import join_names, quote_list, write_count, write_divergence, write_limit, write_p
 from fewratio.data.columns import Column, ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, join_tables
@@ -253,14 +253,14 @@ class GroupComparisonResult(Reported):
             return "No test was made."
         if self.p_value > LEVEL:
             few = " There are too few rows for the test to find one." * ((self.smallest_p_value or 0) > LEVEL)
-            return f"No difference between the groups was found (p = {self.p_value:.3g}).{few}"
-        differ, most = f"The groups differ (p = {self.p_value:.3g}).", self.most_different
+            return f"No difference between the groups was found (p = {write_p(self.p_value)}).{few}"
+        differ, most = f"The groups differ (p = {write_p(self.p_value)}).", self.most_different
         if most is None:
             return f"{differ} No single group differs clearly from {REST}."
         others = any((group.p_value or 0) <= LEVEL for group in self.groups if group is not most)
         least = f", at least {write_limit(most.at_least)}" if most.at_least else ""
-        size = "" if most.divergence is None else f"divergence {most.divergence:.2g}{least}; "
-        found = f"{size}p = {most.p_value:.3g}"
+        size = "" if most.divergence is None else f"divergence {write_divergence(most.divergence)}{least}; "
+        found = f"{size}p = {write_p(most.p_value)}"
         return (
             f"{differ} {most.name} differs{' most clearly' * others} from {REST} ({found}){self._name_columns(most)}."
         )
@@ -459,3 +459,8 @@ def _run_test(
     if test.smallest_p_value > max(LEVEL, 1 / (1 + n_permutations)):
         warn_of_few(test.smallest_p_value, samples, blocks)
     return test
+
+
+def write_far(divergence: float | None) -> str:
+    """Write the divergence of two groups; None if no rows could be held out."""
+    return "too few rows" if divergence is None else write_divergence(divergence)

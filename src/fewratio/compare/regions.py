@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fewratio.compare.conditions import BinnedColumn, Bins, Condition
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.threads import one_thread
-from fewratio.core.wording import write_share
+from fewratio.core.wording import write_fixed, write_p, write_share
 from fewratio.data.column_kinds import VECTOR
 from fewratio.data.columns import Column
 from fewratio.testing import LEVEL
@@ -94,13 +94,16 @@ class Region(NamedTuple):
             f"{share} {'in' if self.is_of_rest else 'of'} {name}"
             for share, name in zip(self.shares, names, strict=True)
         ]
-        return f"{rows} {' '.join(parts)} are {' and '.join(shares)} (p = {self.p_value:.2g})"
+        return f"{rows} {' '.join(parts)} are {' and '.join(shares)} (p = {write_p(self.p_value)})"
 
     @property
     def shares(self) -> list[str]:
         """The shares as text: "18 %", or with earlier regions "10 of 11" of the remaining rows."""
         sizes = zip((self.first, self.second), (self.n_first, self.n_second), strict=True)
-        return [f"{round(share * n):,} of {n:,}" if self.is_of_rest else write_share(share) for share, n in sizes]
+        return [
+            f"{write_fixed(round(share * n), 0)} of {write_fixed(n, 0)}" if self.is_of_rest else write_share(share)
+            for share, n in sizes
+        ]
 
 
 def find_regions(

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from fewratio.core.shapes import Floats, Numbers
 from fewratio.core.units import rank_values
-from fewratio.core.wording import write_count, write_share
+from fewratio.core.wording import write_count, write_p, write_share
 from fewratio.data.column_kinds import BOOLEAN, DATE, FREE, TIME, VECTOR
 from fewratio.data.columns import Column
 from fewratio.estimators.samples import Samples
@@ -56,7 +56,7 @@ class Relation(NamedTuple):
     def write(self, names: Sequence[str]) -> str:
         """Say how the relation differs, given the names of the samples."""
         a, b = names
-        p_value = f"(p = {self.p_value:.2g})"
+        p_value = f"(p = {write_p(self.p_value)})"
         cells = self.cells
         if not cells:
             first, second = (f"{round(each, 2) + 0.0:.2f}" for each in (self.first, self.second))

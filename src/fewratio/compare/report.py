@@ -12,19 +12,21 @@ from fewratio.charts.distributions import grouped_bars, marked_histogram, signed
 from fewratio.charts.points import limit_chart, small_scatter
 from fewratio.charts.style import FIRST, SECOND
 from fewratio.compare.blocks import describe_pairs
-from fewratio.compare.columns import WORDS_NAMED, explain_effects, explain_parts, explain_small_effects
+from fewratio.compare.columns import WORDS_NAMED, explain_effects, explain_parts
 from fewratio.compare.regions import explain_regions
 from fewratio.compare.verdict import write_headline, write_source
 from fewratio.core.draws import draw_rows
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import (
+    group_alike,
     join_names,
     start_sentence,
-    write_alike,
     write_count,
+    write_divergence,
     write_fixed,
     write_list,
     write_number,
+    write_p,
     write_share,
 )
 from fewratio.core.wording import shorten as cut
@@ -65,13 +67,13 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
         _facts(result),
         [
             page.Section("Overview", _overview(result)),
-            page.Section("How far apart", _how_far(result)),
             page.Section("Columns", _columns(result, shown, distributions)),
             *([page.Section("Words", [_words(result)])] if result.words else []),
             *([page.Section("Relations", _relations(result, command))] if result.relations else []),
             *([page.Section("Regions", _regions(result))] if result.regions else []),
             page.Section("Rows", _rows(result.for_typical_rows, result)),
             page.Section("What was done to the columns", column_treatment(result.samples, result.names)),
+            *([] if result.statistic is None else [page.Section("The test", [_explain_test(result)])]),
             page.Section("How this was made", page.describe_making(result.settings, command, *call)),
         ],
         # What the test could have found is reported below.
@@ -80,18 +82,18 @@ def report_comparison(result: Any, command: str | None) -> page.Report:
 
 
 def _overview(result: Any) -> list[page.Block]:
-    """Show the sizes of the tables, their common columns, and missing and duplicate values."""
+    """Show how far apart the tables are, which columns they do not share, and what is missing or occurs twice."""
     samples, names = result.samples, result.names
-    rows_of = {"rows": [write_fixed(table.n_rows, 0) for table in samples.tables]}
+    rows_of: dict[str, list[str]] = {}
     # Encoded tables, and tables read from files in pieces, are not read again.
     raws = samples._raws
     if raws and all(raw.is_held for raw in raws):
         labels = [[str(label) for label in raw.labels] for raw in raws]
-        rows_of["columns"] = [write_fixed(len(each), 0) for each in labels]
         only = [[label for label in own if label not in set(other)] for own, other in (labels, labels[::-1])]
         kinds = [{label: raw.values(label).as_read().kind for label in raw.labels if raw.is_named} for raw in raws]
         changed = [label for label, kind in kinds[0].items() if len({kind, kinds[1].get(label, kind)} - {MISSING}) > 1]
         if any(only):
+            rows_of["columns"] = [write_fixed(len(each), 0) for each in labels]
             rows_of["columns only in this table"] = [write_list(map(cut, each)) or "none" for each in only]
         if changed:
             rows_of["columns of another type"] = [
@@ -112,12 +114,7 @@ def _overview(result: Any) -> list[page.Block]:
         "The two tables", ["", *names], [[what, *cells] for what, cells in rows_of.items()], False, note,
         colours=dict(zip(names, (FIRST, SECOND), strict=True)),
     )  # fmt: skip
-    if result.p_value is None:
-        return [table]
-    differ = sum(each.p_value <= LEVEL for each in result.columns)
-    of_all = f"{differ} of {write_count(len(result.columns), 'column')}"
-    verb = "differs" if 1 in (differ, len(result.columns)) else "differ"
-    return [page.Text(f"{of_all} {verb} (p at most {LEVEL})."), table]
+    return [*_how_far(result), *([table] if rows_of else [])]
 
 
 def _answer(result: Any) -> str:
@@ -162,49 +159,58 @@ def _not_compared(result: Any) -> str:
 
 
 def _facts(result: Any) -> dict[str, str]:
-    sizes = len(result.ratios_a), len(result.ratios_b)
-    facts = {"Rows": ", ".join(f"{size} of {name}" for name, size in zip(result.names, sizes, strict=True))}
-    if result.paired_rows is not None:
-        facts["Pairs"] = describe_pairs(result)
-    facts["Divergence"] = result.describe_divergence()
-    if result.model_used is not None:
-        facts["Model"] = start_sentence(result.model_used, ())
+    facts = {"Divergence": page.with_figure(result.describe_divergence())}
     if result.p_value is not None:
         which = "all " if result.is_enumerated else ""
-        facts["Test"] = f"p = {result.p_value:.3g}, from {which}{result.n_permutations} permutations"
+        count = write_count(result.n_permutations, "permutation")
+        facts["Test"] = f"p = {write_p(result.p_value)}\nfrom {which}{count}"
+    sizes = group_alike([write_fixed(len(each), 0) for each in (result.ratios_a, result.ratios_b)])
+    facts["Rows"] = f"{' and '.join(sizes)}\nof {' and '.join(result.names)}"
+    if result.paired_rows is not None:
+        facts["Pairs"] = page.with_figure(describe_pairs(result))
+    summary = result.encoding.summary if result.encoding is not None and result.encoding.is_named else ""
+    if result.p_value is not None:
+        differ = sum(each.p_value <= LEVEL for each in result.columns)
+        verb = "differs" if 1 in (differ, len(result.columns)) else "differ"
+        facts["Columns"] = (
+            f"{differ} of {len(result.columns)}\n{verb} (p at most {LEVEL}){'; ' * bool(summary)}{summary}"
+        )
+    elif summary:
+        facts["Columns"] = page.with_figure(summary)
+    if result.model_used is not None:
+        facts["Model"] = start_sentence(result.model_used, ())
     if result.rows_used is not None:
         facts["Rows used"] = result.rows_used
-    if result.encoding is not None and result.encoding.is_named:
-        facts["Columns"] = result.encoding.summary
     return facts
 
 
 def _how_far(result: Any) -> list[page.Block]:
-    blocks: list[page.Block] = []
-    if math.isfinite(result.max_divergence):
-        about = "0: the samples do not differ; the right end: they have nothing in common."
-        limit = " The bar begins at the lower limit (95 %, approximate)." if result.at_least else ""
-        if result.may_be_chance:
-            limit = " The test finds no difference, so a divergence of this size may be chance."
-        chart = limit_chart(result.divergence, result.at_least, result.max_divergence, "divergence")
-        blocks.append(replace(chart, caption=about + limit))
-    if result.statistic is not None:
-        share = f"{100 * result.p_value:.1f} %" if result.p_value >= 0.001 else "almost none"
-        shuffling = "shuffling rows between the samples" if result.paired_rows is None else "swapping the rows of pairs"
-        about = (
-            f"If there were no difference, {shuffling} would change nothing. The bars show the "
-            f"statistic of {result.n_permutations} such shuffles; {share} of them, counting the observed one, are at "
-            "least as large as observed."
-        )
-        blocks.append(replace(_test(result), caption=about))
-    return blocks
+    if not math.isfinite(result.max_divergence):
+        return []
+    about = "0: the samples do not differ; the right end: they have nothing in common."
+    limit = " The bar begins at the lower limit (95 %, approximate)." if result.at_least else ""
+    if result.may_be_chance:
+        limit = " The test finds no difference, so a divergence of this size may be chance."
+    chart = limit_chart(result.divergence, result.at_least, result.max_divergence, "divergence")
+    return [replace(chart, caption=about + limit)]
+
+
+def _explain_test(result: Any) -> Chart:
+    share = f"{100 * result.p_value:.1f} %" if result.p_value >= 0.001 else "almost none"
+    shuffling = "shuffling rows between the samples" if result.paired_rows is None else "swapping the rows of pairs"
+    about = (
+        f"If there were no difference, {shuffling} would change nothing. The bars show the "
+        f"statistic of {write_count(result.n_permutations, 'such shuffle')}; {share} of them, counting the observed "
+        "one, are at least as large as observed."
+    )
+    return replace(_test(result), caption=about)
 
 
 def draw_comparison(result: Any) -> Picture:
     """Draw the ratio at the rows of both samples, the test if there was one, and the columns that differ most."""
     panels = [(_ratios(result), "Ratio at the rows", 300)]
     if result.statistic is not None:
-        panels.append((_test(result), f"Test: p = {result.p_value:.3g}", 300))
+        panels.append((_test(result), f"Test: p = {write_p(result.p_value)}", 300))
     panels.append((_effects(result), _title_columns(result), 260))
     return combine(panels, " and ".join(cut(name, 48) for name in result.names))
 
@@ -260,12 +266,13 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     for each in shown:
         found = distributions[each.column]
         gaps = " / ".join(write_share(share) for share in found.missing) if any(found.missing) else ""
-        effect = page.Number(each.effect or 0, write_effect(each.effect))
-        test = [] if each.p_value is None else [page.Number(each.p_value, f"{each.p_value:.3f}")]
+        what = result.explain_small_effect(each).rpartition(", ")[2]
+        effect = page.Number(each.effect or 0, f"{write_effect(each.effect)}\n{what}".strip())
+        test = [] if each.p_value is None else [page.Number(each.p_value, write_p(each.p_value))]
         measured = []
         if is_measured:
             parts = each.alone, each.without
-            measured = [page.Number(part or 0, "" if part is None else f"{part:.2f}") for part in parts]
+            measured = [page.Number(part or 0, "" if part is None else write_divergence(part)) for part in parts]
         name = f"{each.column} *" if each in joint else str(each.column)
         values = [found.small_chart(result.names), each.first, each.second, *([gaps] if has_gaps else [])]
         table.append([name, effect, *test, *values, *measured, each.kind])
@@ -273,8 +280,8 @@ def _columns(result: Any, shown: Sequence[Any], distributions: Mapping[str | int
     note = (
         f"Effect: {explain_effects(shown, a)}. "
         + "p: adjusted for all columns; the smallest comes first. " * is_tested
-        + "".join(f"{start_sentence(said, ())}. " for said in explain_small_effects(result, shown))
-        + f"Distributions: {a} above the line, {b} below it, on the same bins."
+        + "Below it: what differs though the mean hardly does. " * any(map(result.explain_small_effect, shown))
+        + f"Distributions: {a} above the line, {b} below it, on the same scale."
         + f" {left} more columns, which differ less, are left out here." * (left > 0)
         + "".join(f" {start_sentence(said, names)}." for said in explain_parts(result, shown))
     )
@@ -301,7 +308,7 @@ def _words(result: Any) -> page.Block:
             each.text,
             str(each.column),
             *(page.Number(share, write_share(share)) for share in (each.first, each.second)),
-            page.Number(each.p_value, f"{each.p_value:.3f}"),
+            page.Number(each.p_value, write_p(each.p_value)),
         ]
         for each in result.words
     ]
@@ -365,7 +372,10 @@ def _scatters(result: Any, relation: Any) -> list[Chart]:
             (titles[0], titles[1]),
             domains,
             colour,
-            f"{cut(name)}: rank correlation {write_fixed(round(correlation, 2) + 0.0, 2)}",
+            (
+                f"{len(points['x'])} dots: {titles[1]} by {titles[0]} in {cut(name)}.",
+                f"{cut(name)}: rank correlation {write_fixed(round(correlation, 2) + 0.0, 2)}",
+            ),
             are_log,
         )
         for name, points, colour, correlation in zip(
@@ -377,19 +387,18 @@ def _scatters(result: Any, relation: Any) -> list[Chart]:
 def _regions(result: Any) -> list[page.Block]:
     a, b = result.names
     rules = [f"{place}. {'of the rest: ' * each.is_of_rest}{each.rule}" for place, each in enumerate(result.regions, 1)]
-    labels = [cut(each, 90) for each in rules]
+    labels = [str(place) for place in range(1, len(rules) + 1)]
     shares = {a: [each.first for each in result.regions], b: [each.second for each in result.regions]}
-    ratios = write_alike([each.ratio for each in result.regions])
     described = ". ".join(each.write(result.names) for each in result.regions)
     table = [
         [
             rule,
             *(page.Number(share, text) for share, text in zip((each.first, each.second), each.shares, strict=True)),
-            page.Number(min(each.ratio, 1e9), ratio),
+            page.Number(min(each.ratio, 1e9), write_number(each.ratio, 2)),
             f"{write_number(each.ratio_low, 2)} to {write_number(each.ratio_high, 2)}",
-            page.Number(each.p_value, f"{each.p_value:.3f}"),
+            page.Number(each.p_value, write_p(each.p_value)),
         ]
-        for rule, each, ratio in zip(rules, result.regions, ratios, strict=True)
+        for rule, each in zip(rules, result.regions, strict=True)
     ]
     headings = ["rows with", a, b, "times", "95 %", "p"]
     interval = (

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.draws import row_order
-from fewratio.core.wording import write_limit, write_list
+from fewratio.core.wording import write_divergence, write_limit, write_list, write_p
 from fewratio.data.column_kinds import BOOLEAN
 from fewratio.testing import LEVEL
 
@@ -120,9 +120,9 @@ def write_headline(result: Any) -> str:
 
 
 def _write_found(result: Any) -> str:
-    p_value = "" if result.p_value is None else f"p = {result.p_value:.2g}"
+    p_value = "" if result.p_value is None else f"p = {write_p(result.p_value)}"
     least = f", at least {write_limit(result.at_least)}" if result.at_least else ""
-    size = f"divergence {result.divergence:.2g}{least}"
+    size = f"divergence {write_divergence(result.divergence)}{least}"
     if result.divergence == 0 and result.p_value in (None, 1) and _have_same_rows(result.samples):
         return "both tables have the same rows in the columns that are compared."
     if result.p_value is None:
@@ -170,8 +170,3 @@ def _write_power(result: Any) -> str:
         return " With so few rows, only an extreme difference would have been found."
     shift = np.format_float_positional(result.detectable_shift, 2, fractional=False, trim="-")
     return f" A shift of one column by {shift} standard deviations would have been found in four of five cases."
-
-
-def write_divergence(divergence: float | None) -> str:
-    """Write the divergence of two groups, which is None if no rows could be held out."""
-    return "too few rows" if divergence is None else f"{divergence:.2g}"

@@ -1,6 +1,7 @@
 """Texts for messages: counts, lists, and numbers with enough digits to differ."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_DOWN, Context
 from typing import Any, SupportsInt
@@ -8,6 +9,10 @@ from typing import Any, SupportsInt
 _LISTED = 5
 # Numbers at least as large, and smaller ones, are written with an exponent: nobody counts so many zeros.
 _LARGE, _SMALL = 1e15, 1e-4
+
+# Numbers of four digits, and those with groups of digits; a minus sign in front of a number.
+_FOUR, _GROUPED = re.compile(r"([+-]?\d)(\d{3}(?:\.\d+)?)"), re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
 
 # Describes divergences if no rows are held out.
 OF_FITTED_ROWS = "from the rows of the fit, so too large on average; a comparison of two tables uses other rows"
@@ -17,7 +22,7 @@ NONE_NEARER = "(a divergence of 0: the model sees no difference; several such da
 
 def write_count(n: SupportsInt, noun: str) -> str:
     """Return ``"1 row"``, ``"2 rows"``."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"{write_fixed(int(n), 0)} {noun}{'' if n == 1 else 's'}"
 
 
 def write_label(label: object) -> str:
@@ -138,6 +143,53 @@ def write_number(value: float | int, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def write_p(p_value: float | None) -> str:
+    """Write a p-value with two digits, and none as no text.
+
+    Examples
+    --------
+    >>> write_p(2 / 924), write_p(0.001), write_p(1.0)
+    ('0.0022', '0.001', '1')
+    """
+    return "" if p_value is None else write_number(p_value, 2)
+
+
+def write_divergence(divergence: float) -> str:
+    """Write a divergence with two digits, and with two decimals at least.
+
+    Examples
+    --------
+    >>> write_divergence(0.4231), write_divergence(0.5), write_divergence(0.0191), write_divergence(0.0)
+    ('0.42', '0.50', '0.019', '0')
+    """
+    if divergence == 0 or not 0.001 <= abs(divergence) < 100:
+        return write_number(divergence, 2 if abs(divergence) < 1 else 3)
+    return write_fixed(divergence, max(2, 1 - math.floor(math.log10(abs(divergence)))))
+
+
+def group_alike(texts: Sequence[str]) -> list[str]:
+    """Group the digits of numbers of one column alike; texts that are no numbers stay as they are.
+
+    Examples
+    --------
+    >>> group_alike(["6363", "10,696", "May 2007"]), group_alike(["1952", "2007"])
+    (['6,363', '10,696', 'May 2007'], ['1952', '2007'])
+    """
+    is_long = any(map(_GROUPED.fullmatch, texts))
+    return [_FOUR.sub(r"\1,\2", text) if is_long and _FOUR.fullmatch(text) else text for text in texts]
+
+
+def typeset_minus(text: str) -> str:
+    r"""Replace hyphens in front of numbers by minus signs, as axes have them.
+
+    Examples
+    --------
+    >>> typeset_minus("-0.50 in 2020-01-01, sample-1").encode("ascii", "namereplace").decode()
+    '\\N{MINUS SIGN}0.50 in 2020-01-01, sample-1'
+    """
+    return _MINUS.sub("\u2212", text)
+
+
 def write_large(value: float) -> str:
     """Write a number that may be huge: beyond a million by words, beyond a thousand trillion only that it is.
 
@@ -180,14 +232,14 @@ def write_apart(*values: float, write: Callable[[float, int], str] = write_numbe
 
 
 def write_limit(value: float) -> str:
-    """Return a lower limit with two digits, rounded down.
+    """Write a lower limit of a divergence, rounded down.
 
     Examples
     --------
     >>> write_limit(0.4953), write_limit(0.409), write_limit(0.00299)
-    ('0.49', '0.4', '0.0029')
+    ('0.49', '0.40', '0.0029')
     """
-    return f"{float(Context(prec=2, rounding=ROUND_DOWN).create_decimal(repr(float(value)))):g}"
+    return write_divergence(float(Context(prec=2, rounding=ROUND_DOWN).create_decimal(repr(float(value)))))
 
 
 def write_signed(difference: float) -> str:
@@ -218,4 +270,6 @@ def write_cell(value: Any, digits: int = 5) -> str:
         return "-"
     if isinstance(value, list) and all(isinstance(each, float | int) for each in value):
         return f"[{', '.join([*(write_number(each, 3) for each in value[:3]), *(['...'] if len(value) > 3 else [])])}]"
-    return write_number(value, digits) if isinstance(value, float) else str(value)
+    if isinstance(value, bool) or not isinstance(value, float | int):
+        return str(value)
+    return write_number(value, digits) if isinstance(value, float) else write_fixed(value, 0)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewratio.core.arguments import advise_names, as_names, show_value
-from fewratio.core.wording import quote_list, write_apart, write_fixed, write_number
+from fewratio.core.wording import group_alike, quote_list, write_apart, write_fixed, write_number
 from fewratio.data.column_kinds import (
     BOOLEAN,
     CATEGORY,
@@ -347,7 +347,9 @@ class Column:
             }
             n = next((n for n, written in texts.items() if len(set(written)) > 1), int(least))
             unit = " words" * (self.kind == FREE)
-            return [f"{text} ± {write_fixed(each, n)}{unit}" for text, each in zip(texts[n], deviations, strict=True)]
+            numbers = group_alike([*texts[n], *(write_fixed(each, n) for each in deviations)])
+            half = len(means)
+            return [f"{mean} ± {each}{unit}" for mean, each in zip(numbers[:half], numbers[half:], strict=True)]
         # A mean that days pass around is not known to the second.
         is_day = self.kind == DATE and max(deviations) >= 1
         words = list(map(self.write, means)) if is_day else write_apart(*means, write=self.write)

@@ -10,7 +10,7 @@ from scipy.spatial.distance import squareform
 
 from fewratio.core.effects import means_apart, write_effect
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import join_names, quote_list, write_count
+from fewratio.core.wording import join_names, quote_list, write_count, write_p
 from fewratio.data.encoding import Encoding
 from fewratio.errors import ParameterError
 from fewratio.estimators import samples as inputs
@@ -304,7 +304,7 @@ class AllPairsResult(Reported):
         if Exchange((sum(sizes),), sizes[:1]).smallest_p_value(self._test.n_permutations) > LEVEL:
             return "too few rows"
         adjusted = self.adjusted_p_values
-        return f"{self.p_value(first, second) if adjusted is None else adjusted[i, j]:.2g}"
+        return write_p(self.p_value(first, second) if adjusted is None else adjusted[i, j])
 
     def write_columns(self, name: str, most: int = 3) -> str:
         """Write the columns in which a dataset stands out by more than chance, with their effects."""
@@ -334,15 +334,15 @@ class AllPairsResult(Reported):
         if p_value <= LEVEL:
             first = self.new_columns(name)[0]
             found = f"Farthest: {first}." if first.is_outside else "No column by itself is outside their range."
-            return f"{name} is unlike all {others} (p = {p_value:.2g}). {found}"
+            return f"{name} is unlike all {others} (p = {write_p(p_value)}). {found}"
         smallest = 1 / (1 + n_others)
         if p_value <= smallest:
             return (
                 f"{name} differs more from the {others} than any of these does, but they are too few to rule out "
-                f"chance: no p-value can be below {smallest:.2g}."
+                f"chance: no p-value can be below {write_p(smallest)}."
             )
-        few = f" There are too few to decide: no p-value can be below {smallest:.2g}." * (smallest > LEVEL)
-        return f"Nothing shows that {name} is unlike the {others} (p = {p_value:.2g}).{few}"
+        few = f" There are too few to decide: no p-value can be below {write_p(smallest)}." * (smallest > LEVEL)
+        return f"Nothing shows that {name} is unlike the {others} (p = {write_p(p_value)}).{few}"
 
     def nearest(self, name: str, k: int = 5) -> list[tuple[str, float]]:
         """Return the datasets that differ least from one, the nearest first, each with its mean divergence.
@@ -414,5 +414,5 @@ class AllPairsResult(Reported):
         apart = self.divergences[~np.eye(len(self.names), dtype=np.bool_)]
         parts = [write_count(len(self.names), "dataset"), f"divergences {apart.min():.3g} to {apart.max():.3g}"]
         if self.p_values is not None:
-            parts.append(f"p-values from {self.p_values.min():.3g}")
+            parts.append(f"p-values from {write_p(self.p_values.min())}")
         return f"AllPairsResult({', '.join(parts)})"

@@ -85,7 +85,7 @@ def report_outliers(result: Any, name: str, command: str | None) -> page.Report:
 
 def _rank(result: Any, lowest: Any, names: list[str], reasons: list[Any], said: list[str]) -> list[page.Block]:
     table = [
-        [text, why, "outlier" if result.is_outlier[row] else _UNFLAGGED, float(result.scores[row])]
+        [text, why, "outlier" if result.is_outlier[row] else _UNFLAGGED, _score(result.scores[row])]
         for text, row, why in zip(names, lowest.tolist(), said, strict=True)
     ]
     left = int(result.is_outlier.sum()) - len(table)
@@ -134,6 +134,11 @@ def draw_outliers(result: Any, n_rows: int) -> Picture:
     title = f"{n_outliers} of {write_count(len(result.margins), 'row')} {found}"
     about = "The most anomalous rows, less their nearest normal rows"
     return combine([(_scores(result), "Scores", 300), (reasons, about, max(160, 44 * len(lowest)))], title)
+
+
+def _score(score: float) -> page.Number:
+    """Write a score as the terminal does."""
+    return page.Number(float(score), write_number(score, 3))
 
 
 def _scores(result: Any) -> Chart:

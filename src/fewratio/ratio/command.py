@@ -26,7 +26,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     files, estimator = request.find(*([nu, de] if rows is None else [nu, de, rows]))
     from fewratio import AutoRatioEstimator
     from fewratio.core.blocks import HIDDEN_VALUES, block_rows
-    from fewratio.core.wording import write_count
+    from fewratio.core.wording import write_count, write_divergence
     from fewratio.data.raw_table import naming_rows
     from fewratio.data.readers.files import open_rows, read_raw
     from fewratio.estimators.samples import check_compares, read_samples
@@ -75,7 +75,7 @@ def ratio(request: frame.Request, nu: Path, de: Path, rows: Path | None) -> None
     divergence = estimator.divergence()
     labels = frame.make_labels(nu, de, nu if rows is None else rows)
     # That of the fitted rows may be below 0.
-    size, limits = f"{max(divergence, 0.0):.4g}", f"that divergence is {OF_FITTED_ROWS}"
+    size, limits = write_divergence(max(divergence, 0.0)), f"that divergence is {OF_FITTED_ROWS}"
     if is_sure:
         least, most = estimator.divergence_interval(LEVEL)
         size = f"{_floor(least):.3g} to {-_floor(-most):.3g} with probability {LEVEL}"

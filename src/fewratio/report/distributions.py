@@ -14,16 +14,28 @@ from fewratio.charts.distributions import (
     dot_strips,
     grouped_bars,
     mirrored_bars,
+    mirrored_dots,
     stacked_histograms,
     step_lines,
 )
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_share
-from fewratio.data.column_kinds import CATEGORY, DATE, DURATION, FREE, NUMBER, TIME, VECTOR, choose_duration_unit
+from fewratio.data.column_kinds import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    DURATION,
+    FREE,
+    NUMBER,
+    TIME,
+    VECTOR,
+    choose_duration_unit,
+)
 from fewratio.data.columns import Column
 
-# Most and fewest bins of numbers; up to this many distinct values have a bin each.
-_MOST_BINS, _LEAST_BINS, _FEW_VALUES = 20, 8, 10
+# Most and fewest bins of numbers; up to this many distinct values have a bin each. In samples of few rows they must be
+# whole numbers, each in this many rows of a sample on average.
+_MOST_BINS, _LEAST_BINS, _FEW_VALUES, _OFTEN = 20, 8, 10, 2
 # Bins of a histogram that marks an observed value.
 _AROUND = 40
 # Most categories to draw; the others are pooled.
@@ -31,7 +43,7 @@ _MOST_CATEGORIES = 12
 # The tails beyond these quantiles become one bin each if they would leave no room for the other values.
 _ENDS, _FAR = (0.005, 0.995), 3.0
 # Samples of so few rows are drawn as dots, if no other has too many of them.
-_FEW_ROWS, _MOST_DOTS = 20, 200
+_FEW_ROWS, _MOST_DOTS = 30, 200
 # Lines of more samples cross each other too often.
 _MOST_LINES = 2
 # A logarithmic axis is for numbers over two decades, half of which would fill a tenth of a linear one.
@@ -81,9 +93,10 @@ class Distribution(NamedTuple):
 
     def small_chart(self, names: Sequence[str]) -> Chart:
         """Draw two samples for a cell of a table."""
-        return mirrored_bars(
-            self.labels, self.shares[0], self.shares[1], f"Most in {' and '.join(names)}: {self.summary}"
-        )
+        description = f"Most in {' and '.join(names)}: {self.summary}"
+        if self.values is not None:
+            return mirrored_dots(self.values[0], self.values[1], description, self.is_logarithmic)
+        return mirrored_bars(self.labels, self.shares[0], self.shares[1], description)
 
     def chart(self, names: Sequence[str], colours: Sequence[str] = COLOURS) -> Chart:
         """Draw all samples with axes: dates along time, numbers along their values, categories side by side."""
@@ -132,7 +145,7 @@ def distribution(
     gaps = [rows[:, -1] > 0 if column.marks_missing else np.zeros(len(rows), bool) for rows in samples]
     missing = [_short(float(weight[gap].sum())) for weight, gap in zip(weighed, gaps, strict=True)]
     if column.kind == CATEGORY:
-        labels = [*column.categories, *(["other"] if column.pools_others else [])]
+        labels = [*column.categories, *(["rare values (pooled)"] if column.pools_others else [])]
         shares = [weight @ rows[:, : len(labels)] for weight, rows in zip(weighed, samples, strict=True)]
         return Distribution(column, *_largest(labels, np.array(shares)), missing)
     values = [np.asarray(column.decode(rows), np.float64) for rows in samples]
@@ -141,13 +154,14 @@ def distribution(
     # The first values usually suffice to see that a column has many.
     distinct = np.unique(pooled[:1000])
     distinct = np.unique(pooled) if len(distinct) <= _FEW_VALUES else distinct
-    if len(distinct) <= _FEW_VALUES:
+    are_dots = column.kind != BOOLEAN and weights is None and _are_few(values)
+    if len(distinct) <= _FEW_VALUES and not (are_dots and _are_measured(values)):
         labels, edges = [column.write(value, 6) for value in distinct.tolist()], None
         inner = distinct[1:]
     else:
         labels, edges, inner = _bins(column, pooled)
     few = None
-    if edges is not None and weights is None and _are_few(values):
+    if edges is not None and are_dots:
         few = [[_short(value, 6) for value in sorted(each.tolist())] for each in values]
     bins = [np.searchsorted(inner, side, "right") for side in values]
     counted = [_shares(np.bincount(*each, len(labels))) for each in zip(bins, kept, strict=True)]
@@ -159,6 +173,12 @@ def _are_few(values: Sequence[Floats]) -> bool:
     """Return whether a sample has so few rows that bins would say little, and no other has too many to draw each."""
     sizes = list(map(len, values))
     return 0 < min(sizes) <= _FEW_ROWS and max(sizes) <= _MOST_DOTS
+
+
+def _are_measured(values: Sequence[Floats]) -> bool:
+    """Return whether values are no counts or ratings: not whole, or hardly ever equal within a sample."""
+    n_distinct = sum(len(np.unique(each)) for each in values)
+    return any((each % 1).any() for each in values) or sum(map(len, values)) < _OFTEN * n_distinct
 
 
 def is_skewed(values: Floats) -> bool:
@@ -189,7 +209,7 @@ def _largest(labels: list[str], shares: Floats) -> tuple[list[str], None, list[l
     if len(labels) > _MOST_CATEGORIES:
         kept = np.sort(np.argsort(-shares.max(0), kind="stable")[: _MOST_CATEGORIES - 1])
         rest = shares.sum(1, keepdims=True) - shares[:, kept].sum(1, keepdims=True)
-        rest_label = f"{len(labels) - len(kept)} others"
+        rest_label = f"{len(labels) - len(kept)} more values"
         labels, shares = [*(labels[place] for place in kept), rest_label], np.hstack([shares[:, kept], rest.clip(0)])
     return labels, None, [_shares(each) for each in shares]
 

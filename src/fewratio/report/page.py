@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import fewratio
 from fewratio.charts.chart import Chart, Picture
-from fewratio.core.wording import write_alike, write_fixed, write_number
+from fewratio.core.wording import group_alike, typeset_minus, write_alike, write_fixed, write_number
 from fewratio.lazy import import_home
 from fewratio.report.bundle import chart_script
 
@@ -23,12 +23,13 @@ _STATIC = Path(__file__).parent / "static"
 # Most rows of a table in a notebook.
 _FEW_ROWS = 10
 _LONGEST_SETTING = 1000
-# Cells that say nothing, a cell that begins with a date, and texts that take more than one line on a phone.
-_NOTHING, _DATE, _LONG = ("", "–"), re.compile(r"\d{4}-\d\d-\d\d"), 30
+# Cells that say nothing, a date with or without a time, and texts that take more than one line on a phone.
+_NOTHING, _DATE, _LONG = ("", "–"), re.compile(r"\d{4}-\d\d-\d\d[\d:. ]*"), 30
 # Texts of a chart that recur so often are kept once.
 _OFTEN = 4
-# Blanks at which a line must not break: "p = 0.01", "95 %", "1 ± 2".
-_TOGETHER = re.compile(r"(?<=\bp) (?=[=<>] )|(?<=[=<>]) (?=[\d-])|(?<=\d) (?=%)| (?=± )|(?<=±) ")
+_FIGURE = re.compile(r"^([\d.,]+(?: of \d+)?) ")
+# Blanks at which a line must not break: "p = 0.01", "95 %", "± 2", "0 % / 3 %".
+_TOGETHER = re.compile(r"(?<=\bp) (?=[=<>] )|(?<=[=<>]) (?=[\d-])|(?<=\d) (?=%)|(?<=±) |(?<=%) (?=/ )|(?<=% /) (?=\d)")
 
 
 class Number(NamedTuple):
@@ -119,7 +120,7 @@ class Report:
     answer : str
         A few sentences; those after the headline are listed line by line.
     facts : mapping of str to str
-        The data and settings behind the answer.
+        The data and settings behind the answer; the first of two lines is a figure, shown large.
     sections : sequence of Section
     notes : sequence of str
         Warnings raised during the work.
@@ -145,6 +146,11 @@ def first_sentence(verdict: str) -> str:
     """Return a sentence that ends in brackets, without what follows."""
     sentence, end, _ = verdict.partition("). ")
     return f"{sentence}{end.strip()}"
+
+
+def with_figure(text: str) -> str:
+    """Return a text as a fact: the figure that it begins with, such as "3" or "3 of 5", and the rest below it."""
+    return _FIGURE.sub(r"\1\n", text)
 
 
 def render(report: Report) -> str:
@@ -210,9 +216,10 @@ class _Cell(NamedTuple):
 
     def with_style(self, heading: str) -> "_Cell":
         """Align a number, or nothing below a number, with its heading; keep a date on a line."""
-        style = "long" if len(self.text) > _LONG else "whole" if _DATE.match(self.text) else ""
+        style = "long" if len(self.text) > _LONG else "whole" if _DATE.fullmatch(self.text) else ""
         if self.value is not None or ("number" in heading and self.text in _NOTHING):
             style = "number"
+        style += " noted" * ("\n" in self.text)
         return self._replace(style=" ".join([style, "minor"] if "minor" in heading else [style]).strip())
 
 
@@ -250,7 +257,7 @@ class _Charts:
         numbered = [(each, self.add(each)) for each in charts]
         item: dict[str, Any] = {"kind": type(block).__name__.lower(), "block": block, "charts": numbered}
         if isinstance(block, Table):
-            rows = [[self._cell(cell) for cell in row] for row in _write_columns(block.rows)]
+            rows = _group_digits([[self._cell(cell) for cell in row] for row in _write_columns(block.rows)])
             # Headings are aligned with the cells below them; a row's name is text.
             are_numbers = [_is_number(column) for column in zip(*rows, strict=False)] or [False] * len(block.headings)
             classes = [
@@ -290,6 +297,15 @@ def _is_number(column: Sequence[_Cell]) -> bool:
     return next((cell.value is not None for cell in column if cell.text not in _NOTHING), False)
 
 
+def _group_digits(rows: Sequence[Sequence[_Cell]]) -> list[tuple[_Cell, ...]]:
+    """Return the cells of a table, with the digits of all numbers of a column grouped if those of one are."""
+    columns = [
+        map(lambda cell, text: cell._replace(text=text), column, group_alike([cell.text for cell in column]))
+        for column in zip(*rows, strict=True)
+    ]
+    return list(zip(*columns, strict=True))
+
+
 def _write_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Return the rows of a table, with the numbers of a column written alike."""
     written = [list(row) for row in rows]
@@ -300,9 +316,9 @@ def _write_columns(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return written
 
 
-def _keep_together(value: Any) -> Any:
-    """Replace the blanks within numbers and p-values of a text by those at which no line breaks."""
-    return _TOGETHER.sub("\u00a0", value) if type(value) is str else value
+def _typeset(value: Any) -> Any:
+    """Put minus signs into a text, and blanks within its numbers and p-values at which no line breaks."""
+    return typeset_minus(_TOGETHER.sub("\u00a0", value)) if type(value) is str else value
 
 
 def _beginning(table: Table) -> Table:
@@ -329,6 +345,6 @@ def _template(name: str) -> Any:
     loader = jinja2.FileSystemLoader(_STATIC)
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        finalize=_keep_together,
+        finalize=_typeset,
     )  # fmt: skip
     return environment.get_template(name)

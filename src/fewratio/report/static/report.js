@@ -66,8 +66,9 @@
   for (const table of document.querySelectorAll("[data-searchable]")) {
     const body = table.querySelector("tbody");
     const rows = [...body.rows];
+    // Keyboards have no minus sign.
     const texts = rows.map((row) =>
-      [...row.cells].map((cell) => (cell.querySelector(".chart") ? "" : cell.textContent.toLowerCase())).join("\n"),
+      [...row.cells].map((cell) => (cell.querySelector(".chart") ? "" : cell.textContent.toLowerCase().replaceAll("\u2212", "-"))).join("\n"),
     );
     const first = Number(table.dataset.first ?? rows.length);
     const close = () => {
