@@ -20,7 +20,8 @@ N_ROWS = 4
 # What the picture of the report keeps: the sentence, the bar, and the first rows and main fields of the column table.
 CROP = """n => {
   const [bar] = document.querySelectorAll("main figure");
-  const table = [...document.querySelectorAll("main table")].find(each => /^Columns/.test(each.caption?.innerText));
+  const caption = [...document.querySelectorAll("main p.caption")].find(each => /^Columns/.test(each.innerText));
+  const table = document.querySelector(`main table[aria-labelledby="${caption.id}"]`);
   const heading = document.createElement("h2");
   heading.textContent = "Columns";
   [...table.tBodies[0].rows].slice(n).forEach(row => row.remove());
@@ -29,7 +30,6 @@ CROP = """n => {
     const place = names.indexOf(name);
     if (place >= 0) { names.splice(place, 1); [...table.rows].forEach(row => row.cells[place].remove()); }
   }
-  table.caption.remove();
   table.style.width = "100%";
   document.querySelector("main").replaceChildren(bar, heading, table);
   document.querySelectorAll("footer, nav").forEach(each => each.remove());
@@ -43,7 +43,7 @@ def shoot_report(browser, path, scheme):
 
     with TemporaryDirectory() as folder:
         report = write_sample_report(Path(folder, "report.html"))
-        page = browser.new_page(viewport={"width": 900, "height": 3000}, device_scale_factor=2, color_scheme=scheme)
+        page = browser.new_page(viewport={"width": 760, "height": 3000}, device_scale_factor=2, color_scheme=scheme)
         page.goto(report.as_uri())
         page.wait_for_selector("main table svg, main table canvas")
         page.wait_for_timeout(1000)

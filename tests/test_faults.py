@@ -96,7 +96,7 @@ def learned(*more, **parameters):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda X: learned(scale="columns").fit(A, B).interval(X),
+        lambda X: learned(*SOURCES, scale="columns").fit(A, B).interval(X),
         lambda X: learned(scale="columns").fit(A, B).predict(X),
         lambda X: learned(scale="columns").add_source(X),
         lambda X: learned(X, scale="none"),

@@ -122,7 +122,7 @@ def test_groups_may_be_called_as_parts_of_the_report_are(tmp_path):
     table.write_text(f"split,v\n{rows}\n")
     result = CliRunner().invoke(app, ["compare", str(table), "--by", "split", "--report", str(report)])
     assert result.exit_code == 0
-    assert "15 of split = Test" in report.read_text()
+    assert "of split = Divergence and split = Test" in report.read_text()
     assert "p\u00a0=\u00a0" in report.read_text()
 
 

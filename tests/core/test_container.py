@@ -207,7 +207,7 @@ def test_what_a_file_must_hold_is_declared(path, arrays, header, found):
     assert isinstance(Thing.load(path), Thing)
     known, fields = Thing()._payload()
     write_tensors(path, "model", known | arrays, fields | header)
-    with pytest.raises(ModelFileError, match=f"a.model does not fit together .{found}.* Write it again"):
+    with pytest.raises(ModelFileError, match=f"a.model does not fit together .{found}.* Make the file again"):
         Thing.load(path)
     write_tensors(path, "model", known, {"size": 2})
     with pytest.raises(ModelFileError, match="'name' is missing"):

@@ -570,7 +570,7 @@ def test_one_row_and_a_constant():
 
 def test_other_columns_are_refused_later(make):
     encoding, _ = encode(make({"p": [1.0, 2.0], "c": ["a", "a"]}))
-    with pytest.raises(InputError, match=r"X has other column names than what .*missing: 'c'; unexpected: 'd'"):
+    with pytest.raises(InputError, match=r"X has other column names than the tables .*missing: 'c'; unexpected: 'd'"):
         encoding.encode(make({"p": [1.0], "d": ["a"]}))
     with pytest.raises(InputError, match="column 'p' of X holds dates, but numbers are needed"):
         encoding.encode(make({"p": [SOME_DAY], "c": ["a"]}))

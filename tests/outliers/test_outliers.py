@@ -473,7 +473,7 @@ def test_the_picture_explains_the_most_anomalous_rows():
     n_outliers = (detector.predict(batch) == -1).sum()
     assert picture.spec["title"]["text"] == f"{n_outliers} of 61 rows are outliers"
     counts = pd.DataFrame(scores["data"]["values"]).groupby("sample")["value"].sum()
-    assert counts.to_dict() == {"normal": 61 - n_outliers, "outlier": n_outliers}
+    assert counts.to_dict() == {"not flagged": 61 - n_outliers, "outlier": n_outliers}
 
 
 @pytest.mark.parametrize("n_normal", [50, 99, 300, 1000])

@@ -308,7 +308,7 @@ def _typical(
 
 def _write_groups(result: "GroupComparisonResult", request: frame.Request, name: str) -> "Iterator[str]":
     """Write what a comparison of several groups of a table found."""
-    from fewratio.compare.groups import write_far
+    from fewratio.compare.verdict import write_far
 
     n_rows = sum(group.n_rows for group in result.groups)
     yield result.verdict

@@ -6,7 +6,7 @@ from typing import Any
 from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.distributions import marked_histogram
 from fewratio.charts.heat_map import heat_map
-from fewratio.compare.groups import write_far
+from fewratio.compare.verdict import write_far
 from fewratio.core.effects import write_effect
 from fewratio.core.wording import shorten as cut
 from fewratio.core.wording import write_count, write_fixed, write_limit, write_p, write_share

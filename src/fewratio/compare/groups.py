@@ -459,8 +459,3 @@ def _run_test(
     if test.smallest_p_value > max(LEVEL, 1 / (1 + n_permutations)):
         warn_of_few(test.smallest_p_value, samples, blocks)
     return test
-
-
-def write_far(divergence: float | None) -> str:
-    """Write the divergence of two groups; None if no rows could be held out."""
-    return "too few rows" if divergence is None else write_divergence(divergence)

@@ -170,3 +170,8 @@ def _write_power(result: Any) -> str:
         return " With so few rows, only an extreme difference would have been found."
     shift = np.format_float_positional(result.detectable_shift, 2, fractional=False, trim="-")
     return f" A shift of one column by {shift} standard deviations would have been found in four of five cases."
+
+
+def write_far(divergence: float | None) -> str:
+    """Write the divergence of two groups; None if no rows could be held out."""
+    return "too few rows" if divergence is None else write_divergence(divergence)

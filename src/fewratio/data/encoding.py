@@ -38,7 +38,7 @@ from fewratio.errors import CollectionError, InputError, LeftOutWarning, Paramet
 # The types of the fields of a column in JSON, without kind and categories.
 _FIELDS = {"name": str, "left_out": str | None, "pools_others": bool, "median": float | None}
 _FIELDS |= {"marks_missing": bool, "zone": str | None}
-_LEARNED_FROM = "the tables before it"
+_LEARNED_FROM = "the tables that its columns must match"
 _ALL_LEARNED = (
     "all of these are needed. Add the missing ones, or leave them out everywhere (if a model has them, learn again "
     "without them)."
