@@ -70,7 +70,7 @@ def test_another_reference_or_level_needs_a_new_start(folder):
     for arguments, said in {
         ("monitor", "wednesday.csv", "tuesday.csv"): "reference has other rows",
         (*MONDAY, "--level", "0.05"): "--level is 0.05",
-        (*MONDAY, "--drop", "x"): "columns is {'drop': ['x']}",
+        (*MONDAY, "--drop", "x"): "--drop is ['x'], but was not given when the monitor was made",
     }.items():
         assert said in run(*arguments, "--state", "s.fewratio", code=2).stderr
     run("monitor", "wednesday.csv", "monday.csv", "--state", "s.fewratio", "--rebase")

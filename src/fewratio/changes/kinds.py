@@ -101,6 +101,8 @@ def describe_change(change: dict[str, Any]) -> str:
     if kind == "share":
         means = change["mean_before"], change["mean_after"]
         more = "more" if means[1] > means[0] else "less"
+        if is_missing(name):
+            return f"{name} {more} often, from {' to '.join(map(write_share, means))} of the rows"
         return f"{name} became {more} frequent, from {' to '.join(map(write_share, means))} of the rows"
     if kind == "spread":
         spreads = change["deviation_before"], change["deviation_after"]

@@ -69,6 +69,8 @@ _BOUNDS = {"year": _YEARS, "quarter": (1, 4), "month": (1, 12), "day": (1, 31), 
 _LEAST_EVEN = 10
 # A gap is a step this many times longer than most, if at most this share of the steps are as long.
 _GAP, _FEW_GAPS = 10, 0.05
+# A larger share of rows at the time of the row before may mean several series in one table.
+_FEW_REPEATED = 0.4
 
 
 class Time(NamedTuple):
@@ -194,6 +196,8 @@ def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -
         said.append(f"If that is wrong, choose {use} to compare {'it' if len(keep) == 1 else 'them'}.")
     steps = np.diff(found.numbers)
     gaps = steps > _GAP * np.median(steps) if len(steps) else np.zeros(0, bool)
+    if (steps == 0).mean() > _FEW_REPEATED:
+        said.append("Most times occur more than once; if the table holds several series, name their column with `by`.")
     if gaps.any() and gaps.mean() <= _FEW_GAPS and np.median(steps) > 0:
         row = int(steps.argmax())
         said.append(

@@ -177,12 +177,16 @@ class DriftMonitor(Stored):
 
     def check_same(self, reference: Any, level: float, groups: str | None, columns: Mapping[str, Any]) -> None:
         """Raise `ParameterError` unless this monitor was made with these arguments."""
-        given = {"level": level, "groups": groups, "columns": json.loads(json.dumps(columns))}
-        own = {"level": self.level, "groups": self._groups, "columns": self._options}
-        for name, value in own.items():
-            if given[name] != value:
-                found = f"{name_parameter(name)} is {given[name]!r}, but the monitor was made with {value!r}"
-                raise ParameterError(f"{found}; it cannot change. Pass the same value, or start again (`--rebase`).")
+        given = {"level": level, "groups": groups, **json.loads(json.dumps(columns))}
+        own = {"level": self.level, "groups": self._groups, **self._options}
+        for name in own | given:
+            now, before = given.get(name), own.get(name)
+            if now != before:
+                is_now, was = ("not given" if each is None else repr(each) for each in (now, before))
+                raise ParameterError(
+                    f"{name_parameter(name)} is {is_now}, but was {was} when the monitor was made; it cannot change. "
+                    "Use the same options, or start again (`--rebase`)."
+                )
         raw, units = self._open(reference, "reference")
         if _digest(average(read_features(self.encoding, raw), units)) != self._reference:
             found = "reference has other rows than the one the monitor was made with"

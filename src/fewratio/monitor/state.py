@@ -132,8 +132,9 @@ class MonitorState(Reported):
         if not self.alarm or self.since is None:
             return self.headline
         low, high = self.since.low, self.since.high
-        text = f"{self.headline} The change began about {self.locate(self.since.row)}, "
-        text += f"between rows {low} and {high}." if low < high else "no earlier and no later."
+        text = f"{self.headline} The change began at {self.locate(self.since.row)}."
+        if low < high:
+            text = f"{text[:-1]} or so, between rows {low} and {high}."
         told = ", ".join(f"{each.column} ({each.change})" for each in self.columns[:3])
         return f"{text} {f'Columns: {told}' if told else 'No column alone shows it: columns together do'}."
 
