@@ -187,7 +187,7 @@ def _by_mode(table, name, figure, modes):
         "swings": '`swings="changes"`',
     }
     lines = [
-        [each, f"{counts[each, modes[0]]:,}", *(f"{found[each, mode]:.2f}" for mode in modes)]
+        [each, f"{counts[each, modes[0]]:,}", *(f"{found[each, mode]:.2f}" if (each, mode) in found else "–" for mode in modes)]
         for each in dict.fromkeys(key for key, _ in found)
     ]
     return grid(["series", "how many", *map(names.get, modes)], lines)
