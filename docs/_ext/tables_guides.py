@@ -186,8 +186,9 @@ def _by_mode(table, name, figure, modes):
         "test at 0.05": "`level=0.05`",
         "swings": '`swings="changes"`',
     }
+    texts = {key: f"{share:.2f}" for key, share in found.items()}
     lines = [
-        [each, f"{counts[each, modes[0]]:,}", *(f"{found[each, mode]:.2f}" if (each, mode) in found else "–" for mode in modes)]
+        [each, f"{counts[each, modes[0]]:,}", *(texts.get((each, mode), "–") for mode in modes)]
         for each in dict.fromkeys(key for key, _ in found)
     ]
     return grid(["series", "how many", *map(names.get, modes)], lines)
