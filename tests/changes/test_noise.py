@@ -214,8 +214,7 @@ def test_noise_begins_where_a_constant_ends(seed):
         assert (change["row"], change["kind"]) == (100, "standstill")
 
 
-@pytest.mark.parametrize("options", [{}, {"level": 0.05}])
-@pytest.mark.parametrize("first", [40, 130])
+@pytest.mark.parametrize(("options", "first"), [({}, 130), pytest.param({"level": 0.05}, 40, marks=pytest.mark.slow)])
 def test_a_sensor_that_dies_or_is_stuck_is_found_to_the_row_beside_other_columns(first, options):
     rng, time = np.random.default_rng(first), np.arange(200)
     rows = rng.normal(20, 2, (200, 3))
@@ -238,6 +237,41 @@ def test_a_sensor_that_was_stuck_moves_again_and_hides_no_other_change():
     assert describe_change(found[1]).endswith(f"moves again, after standing still at {write_number(rows[100])}")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"level": 0.01}])
+def test_a_standstill_beside_a_season_or_a_trend_is_the_only_change(options):
+    rng, time = np.random.default_rng(0), np.arange(400)
+    season, trend = 5 * np.sin(2 * np.pi * time / 25), 0.1 * time
+    for moving in (season, trend):
+        for stuck, value in (((time >= 200) & (time < 320), None), (time >= 250, 0.0)):
+            rows = 30 + moving + rng.normal(size=400)
+            rows[stuck] = rows[stuck][0] if value is None else value
+            ends = [200, 320] if value is None else [250]
+            found = detect_changes(rows, **options, random_state=0)
+            assert [(each["row"], each["kind"]) for each in found.changes] == [(end, "standstill") for end in ends]
+            assert "stands still" in describe_change(found.changes[0])
+            assert value == 0 or "moves again" in describe_change(found.changes[1])
+
+
+def test_growth_that_dies_is_compared_by_its_logarithms():
+    time = np.arange(200)
+    rows = np.exp(0.02 * time + 0.1 * np.random.default_rng(0).normal(size=200)) * (time < 140)
+    found = detect_changes(rows)
+    assert [(each["row"], each["kind"]) for each in found.changes] == [(140, "standstill")]
+    assert describe_change(found.changes[0]).startswith("column 0 stands still at 0,")
+
+
+def test_a_season_that_stops_beside_a_standstill_is_said_with_it():
+    rng, time = np.random.default_rng(0), np.arange(400)
+    season = 5 * np.sin(2 * np.pi * time / 25) * (time < 200) + rng.normal(size=400)
+    (change,) = detect_changes(np.column_stack([season, np.where(time < 204, rng.normal(20, 2, 400), 0)])).changes
+    assert change["row"] == 204
+    assert {(each["column"], each["kind"]) for each in (change, *change["also"])} == {
+        ("0", "season"),
+        ("1", "standstill"),
+    }
+
+
 def test_zeros_at_night_and_dry_days_are_no_standstills():
     rng, hours = np.random.default_rng(0), np.arange(240)
     sun = np.maximum(0, np.sin(2 * np.pi * hours / 24)) * rng.uniform(0.8, 1, 240)
@@ -245,7 +279,7 @@ def test_zeros_at_night_and_dry_days_are_no_standstills():
     assert not any(each["kind"] == "standstill" for rows in (sun, rain) for each in detect_changes(rows).changes)
 
 
-@pytest.mark.parametrize("size", [7, 20])
+@pytest.mark.parametrize("size", [7, pytest.param(20, marks=pytest.mark.slow)])
 def test_low_weekends_are_a_season_beside_which_a_step_is_a_level(size):
     rng, day = np.random.default_rng(size), np.arange(196)
     rows = 50 - size * (day % 7 >= 5) + rng.normal(size=196)
@@ -255,6 +289,7 @@ def test_low_weekends_are_a_season_beside_which_a_step_is_a_level(size):
     assert change["kind"] == "level"
 
 
+@pytest.mark.slow
 def test_a_share_is_found_in_zeros_and_ones_as_in_names():
     found = 0
     for seed in range(6):

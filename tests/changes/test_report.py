@@ -187,5 +187,5 @@ def test_long_gaps_are_not_drawn():
     assert [place for place, value in enumerate(chart.data["y"]) if value is None] == list(range(20))
     assert chart.data["level"][:20] == [None] * 20
     assert chart.description.startswith("x: 98 values ")
-    assert "the lines are open" in report.sections[0].blocks[1].text
+    assert "the lines are interrupted" in report.sections[0].blocks[1].text
     assert report.facts["Filled"] == "missing values of x"

@@ -114,6 +114,7 @@ def test_one_of_two_groups_does_not_stand_out():
     assert "odd" in compare_all(groups | {"odd": rng.normal(40, 1, (30, 2))}, random_state=0).outstanding
 
 
+@pytest.mark.slow
 def test_a_rare_category_does_not_hide_what_is_unlike_all_others():
     rng = np.random.default_rng(0)
 

@@ -279,7 +279,7 @@ def test_the_report_says_which_columns_differ_more_after_weighting():
     assert report.headline.startswith("The 200 weighted rows are as precise as ")
     said = report.answer.splitlines()[1:]
     assert "of the target rows have a value of kind that occurs in the training rows." in said[0]
-    (worse,) = [line for line in said if line.startswith("Weighting makes the difference larger in ")]
+    (worse,) = [line for line in said if line.startswith("Weighting increases the difference in ")]
     assert "z (" in worse
     assert "x (" not in worse
 

@@ -54,7 +54,7 @@ class ChangeResult(Reported):
         Rows per window, if windows were compared.
     kinds : tuple of (int, str)
         For each change, the number of the column that changed most, and what changed in it: level, spread, slope,
-        season, share (of zeros and ones), or distribution if it is none of these.
+        season, share (of zeros and ones), standstill, or distribution if it is none of these.
     changed : tuple of tuple of (int, str, float, float)
         For each change, all columns that changed, the clearest first: the number, what changed, the level just before
         (including slope and season), and this level after the step.

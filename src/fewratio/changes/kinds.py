@@ -8,7 +8,7 @@ import numpy as np
 from fewratio.changes.segment_costs import is_share, measure_row, rounding_variance
 from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments, tame
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import write_apart, write_fixed, write_list, write_number, write_share, write_signed
+from fewratio.core.wording import write_apart, write_fixed, write_list, write_number, write_share
 
 # Numbers of the columns that changed at a moment, and what changed in each.
 Named: TypeAlias = list[tuple[int, str]]
@@ -61,7 +61,10 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[Na
         is_clear = total > 2 * np.log(n * len(total))
         others = [each for each in np.argsort(-total).tolist() if each != column and is_clear[each]]
         of_point = [(each, "standstill") for each in stuck]
-        for each in [column] * (not stuck) + [each for each in others if each not in stuck]:
+        for each in [column] * (not stuck or point == found.stop) + others:
+            # What stands still changes only where that begins or ends.
+            if each in found.still and found.still[each][point - 1 : point + 1].any():
+                continue
             kind = max(gains, key=lambda kind: gains[kind][each])
             kind = kind if gains[kind][each] > 2 * np.log(n) else "distribution"
             kind = "share" if is_share(found.rows[:, each]) else kind
@@ -76,7 +79,7 @@ def name_changes(found: Segmentation, points: list[int], degree: int) -> list[Na
 def fit_slope(rows: Numbers, values: Floats) -> float:
     """Return the slope of a line through values at some rows; 0 for a single one."""
     places = rows - rows.mean()
-    return float((places * values).sum() / max(float((places**2).sum()), 1.0))
+    return float((places * values).sum() / (float((places**2).sum()) or 1.0))
 
 
 def describe_change(change: dict[str, Any]) -> str:
@@ -111,14 +114,15 @@ def describe_change(change: dict[str, Any]) -> str:
         return f"{name} varies {more}: its deviation {rose} from {' to '.join(write_pair(*spreads))}"
     if kind == "standstill":
         before, after = (write_number(change[f"mean_{side}"]) for side in ("before", "after"))
-        if change["deviation_after"]:
+        if change["deviation_after"] > change["deviation_before"]:
             return f"{name} moves again, after standing still at {before}"
         return f"{name} stands still at {after}, after a mean of {before}"
     if kind == "season":
         return f"the season of {name} stopped, began or changed its size"
     if kind == "slope":
         slopes = change["slope_before"], change["slope_after"]
-        return f"the trend of {name} changed from {' to '.join(map(write_signed, slopes))} per row"
+        signed = [text if text.startswith("-") else f"+{text}" for text in write_apart(*slopes)]
+        return f"the trend of {name} changed from {' to '.join(signed)} per row"
     return f"the distribution of {name} changed"
 
 

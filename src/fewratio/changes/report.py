@@ -272,8 +272,8 @@ def _series(result: Any) -> list[page.Block]:
     )
     is_scored = int(np.count_nonzero(~np.isnan(result.scores))) >= _FEWEST_SCORES
     filled = (
-        f"Where values are missing for more than {SHORT_GAP} rows, or at an end, the lines are open. The search fills "
-        "these gaps with nearby values, but no change rests on them alone."
+        f"Where values are missing for more than {SHORT_GAP} rows, or at an end, the lines are interrupted. The "
+        "search fills these gaps with nearby values, but never reports a change because of them alone."
     )
     is_open = any(mark_long_gaps(is_gap).any() for is_gap in result.gaps.values())
     limits = " ".join(filter(None, [of_all, left_out * (rest > 0), filled * is_open, f"Score: {score}." * is_scored]))

@@ -104,6 +104,8 @@ class Segmentation(NamedTuple):
         The column of each point that was found in a single column.
     standstills : mapping of int to list of int
         The columns that stop or begin to stand still at a point.
+    still : mapping of int to ndarray of bool
+        The rows in which a column stands still.
     """
 
     rows: Floats
@@ -118,6 +120,7 @@ class Segmentation(NamedTuple):
     tie: int | None = None
     owners: Mapping[int, int] = MappingProxyType({})
     standstills: Mapping[int, list[int]] = MappingProxyType({})
+    still: Mapping[int, NDArray[np.bool_]] = MappingProxyType({})
 
 
 class _Scale(NamedTuple):
@@ -159,6 +162,14 @@ class _Standstill(NamedTuple):
     ends: dict[int, float]
 
 
+class _Stop(NamedTuple):
+    """Where the season of a column stops, begins or changes its amplitude, and the gain of that."""
+
+    point: int
+    gain: float
+    column: int
+
+
 class _Proposal(NamedTuple):
     length: float
     points: list[int]
@@ -177,15 +188,19 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     may_transform : bool
         Whether columns may be compared by their logarithms or square roots.
     """
-    scales = [_choose_scale(column, trend) if may_transform else PLAIN for column in rows.T]
-    if set(scales) != {PLAIN}:
-        rows = np.stack([_SCALES[scale].apply(column) for scale, column in zip(scales, rows.T, strict=True)], axis=1)
     raw, standstills = rows, _find_standstills(rows)
     if standstills:
         # A model of noise would take a standstill for chance, or other rows for wild.
-        rows = rows.copy()
+        rows, time = rows.copy(), _times(len(rows))
         for column, is_still, _ in standstills:
+            # Mirrored rows of a line would be a step.
+            line = np.polyval(np.polyfit(time[~is_still], rows[~is_still, column], 1), time)
+            rows[:, column] -= line
             fill_gaps(rows[:, column], is_still)
+            rows[:, column] += line
+    scales = [_choose_scale(column, trend) if may_transform else PLAIN for column in rows.T]
+    if set(scales) != {PLAIN}:
+        raw, rows = (_apply_scales(scales, each, rows) for each in (raw, rows))
     middle, scale, is_used = _find_units(rows)
     # Changed in place from here on: there may be many rows.
     clean = _in_units(rows, middle, scale)
@@ -235,18 +250,47 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     by_point: dict[int, list[int]] = {}
     for column, is_still, found_ends in standstills:
         residuals[is_still, column] = 0
+        # What stands still has no season.
+        first = np.maximum.accumulate(np.where(is_still, 0, np.arange(len(rows))))
+        background[is_still, column] = background[first[is_still], column]
         for end, gain in found_ends.items():
             by_point.setdefault(end, []).append(column)
             gains[points.index(end)] += gain
+    season_point = None
     if stop is not None:
-        kept = [number for number, point in enumerate(points) if abs(point - stop[0]) > _TOGETHER]
-        both = sorted([(points[number], gains[number]) for number in kept] + [stop])
-        points, gains = [point for point, _ in both], [gain for _, gain in both]
-    season_point = None if stop is None else stop[0]
-    owners = {point: column for point, column in owners.items() if point != season_point}
+        kept = {point: gain for point, gain in zip(points, gains, strict=True) if not is_near(point, [stop.point])}
+        kept |= {point: gain for point, gain in zip(points, gains, strict=True) if point in by_point}
+        # Beside the end of a standstill, it is the same moment.
+        season_point = min(by_point, key=lambda end: abs(end - stop.point), default=stop.point)
+        season_point = season_point if is_near(season_point, [stop.point]) else stop.point
+        kept[season_point] = kept.get(season_point, 0.0) + stop.gain
+        points, gains = sorted(kept), [gain for _, gain in sorted(kept.items())]
+        owners[season_point] = stop.column
+    stills = {column: is_still for column, is_still, _ in standstills}
     return Segmentation(
-        raw, scales, points, gains, best.degree, background, residuals, swings, season_point, tie, owners, by_point
+        raw,
+        scales,
+        points,
+        gains,
+        best.degree,
+        background,
+        residuals,
+        swings,
+        season_point,
+        tie,
+        owners,
+        by_point,
+        stills,
     )
+
+
+def _apply_scales(scales: Sequence[str], rows: Floats, filled: Floats) -> Floats:
+    """Return the rows on scales that suit the filled ones; a sensor that is dead may be at 0."""
+    columns = [
+        column if scale == PLAIN else _SCALES[scale].apply(np.maximum(column, least))
+        for scale, column, least in zip(scales, rows.T, filled.min(0), strict=True)
+    ]
+    return np.stack(columns, axis=1)
 
 
 def trace_levels(found: Segmentation, points: list[int]) -> Floats:
@@ -329,8 +373,8 @@ def _has_clear_step(rows: Floats, place: int) -> bool:
 
 def _find_stop(
     rows: Floats, season: Floats, rounding: Floats, is_used: NDArray[np.bool_], trend: bool
-) -> tuple[tuple[int, float] | None, Floats]:
-    """Return where a season stops, begins or changes its amplitude, the gain, and the season with that change."""
+) -> tuple[_Stop | None, Floats]:
+    """Return where a season stops, begins or changes its amplitude, and the season with that change."""
     if not season.any() or len(rows) < SHORT:
         return None, season
     point, same, resized = resize_season(rows, season)
@@ -343,7 +387,7 @@ def _find_stop(
     # The price of a moment, and of one amplitude per column.
     if gain <= change_penalty(len(rows), 0, np.ones(int(is_used.sum()))):
         return None, season
-    return (point, float(gain)), resized
+    return _Stop(point, float(gain), int(np.abs(resized - same).max(0).argmax())), resized
 
 
 def describe_nothing(rows: Floats) -> Segmentation:

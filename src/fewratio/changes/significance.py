@@ -77,7 +77,11 @@ def find_by_splits(rows: Floats, found: Segmentation, options: ChangeOptions, rn
     # A split that does not raise the likelihood is no change, even if splits of shuffled series lower it.
     limit = max(_limit(highest, options), ROUNDING)
     # Where a column begins or ceases to stand still is known to the row, and no series without changes does so.
-    exact = {point: gain for point, gain in zip(found.points, found.gains, strict=True) if point in found.standstills}
+    exact = {
+        point: gain
+        for point, gain in zip(found.points, found.gains, strict=True)
+        if point in found.standstills and gain > limit
+    }
     points, parts = [], list(pairwise([0, *exact, len(rows)]))
     while parts:
         start, stop = parts.pop()

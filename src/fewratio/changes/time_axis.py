@@ -196,8 +196,9 @@ def _say(found: Time, follows: Sequence[str], is_guess: bool, is_sorted: bool) -
         said.append(f"If that is wrong, choose {use} to compare {'it' if len(keep) == 1 else 'them'}.")
     steps = np.diff(found.numbers)
     gaps = steps > _GAP * np.median(steps) if len(steps) else np.zeros(0, bool)
-    if (steps == 0).mean() > _FEW_REPEATED:
-        said.append("Most times occur more than once; if the table holds several series, name their column with `by`.")
+    if len(steps) and (steps == 0).mean() > _FEW_REPEATED:
+        by = name_parameter("by", "")
+        said.append(f"Most times occur more than once. If the table holds several series, name their column with {by}.")
     if gaps.any() and gaps.mean() <= _FEW_GAPS and np.median(steps) > 0:
         row = int(steps.argmax())
         said.append(

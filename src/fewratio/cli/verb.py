@@ -115,7 +115,7 @@ class Field:
             max=self.most,
             metavar=self.metavar or (None if self.is_positional else _METAVARS.get(self.type)),
             envvar=self.envvar,
-            rich_help_panel=next((title for title, fields in _SECTIONS.items() if self in fields), None),
+            rich_help_panel=next((title for title, names in _SECTIONS.items() if self.name in names), None),
         )
         kind = self.type if self.is_required or self.default is not None else self.type | None
         default = Parameter.empty if self.is_required else self.default
@@ -332,9 +332,12 @@ REPORT = Field("report", "Write a report: one .html file.", Path)
 RESULTS = (JSON, OUTPUT, PLOT, REPORT)
 # Sections of the help, below the options that only one verb has.
 _SECTIONS = {
-    "Columns (for several names, use commas or repeat the option)": COLUMNS,
-    "Text files": MARKS,
-    "Output": RESULTS,
+    title: {field.name for field in fields}
+    for title, fields in (
+        ("Columns (for several names, use commas or repeat the option)", COLUMNS),
+        ("Text files", MARKS),
+        ("Output", RESULTS),
+    )
 }
 SEED = Field("seed", "Random seed.", int, 0, python="random_state", least=0).on_page("Random seed", "0", (0, 2**32 - 1))
 # The fields of `Request`, in the order of the help.

@@ -186,4 +186,4 @@ def _least(group: Any) -> page.Number:
 
 
 def _p_value(p_value: float | None) -> page.Number:
-    return page.Number(p_value or 0.0, write_p(p_value or 0.0))
+    return page.Number(p_value or 0.0, "" if p_value is None else write_p(p_value))

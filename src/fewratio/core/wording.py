@@ -190,21 +190,6 @@ def typeset_minus(text: str) -> str:
     return _MINUS.sub("\u2212", text)
 
 
-def write_large(value: float) -> str:
-    """Write a number that may be huge: beyond a million by words, beyond a thousand trillion only that it is.
-
-    Examples
-    --------
-    >>> write_large(12.3), write_large(405774574.0), write_large(8.87e19)
-    ('12.3', '406 million', 'over 1,000 trillion')
-    """
-    if value >= _LARGE:
-        return "over 1,000 trillion"
-    sizes = {"trillion": 1e12, "billion": 1e9, "million": 1e6}
-    found = next((word for word, size in sizes.items() if value >= size), None)
-    return write_number(value, 3) if found is None else f"{write_number(value / sizes[found], 3)} {found}"
-
-
 def write_alike(values: Sequence[float]) -> list[str]:
     """Write numbers of one column with the same number of decimals, unless their sizes are too different.
 

@@ -204,6 +204,6 @@ class CertainEstimator(RatioEstimator):
             found = "alpha is 0" if not self.alpha else "Too few related datasets were held out to know the errors"
             raise NotFittedError(
                 f"{found}; intervals follow from errors on related datasets that were held out, at an alpha above 0. "
-                "Learn from more of them, or use AutoRatioEstimator, which needs two, or UniversalRatioEstimator, "
+                "Learn from at least eight, or use AutoRatioEstimator, which needs two, or UniversalRatioEstimator, "
                 "which needs none (alpha 0.1 to 0.9)."
             )

@@ -73,7 +73,7 @@ def monitor(
     if watch.encoding.is_named:
         lines.append(f"columns     {watch.encoding.summary}")
     if result.columns:
-        lines.append("changed     how strongly each column alone speaks for a change (1: not at all)")
+        lines.append("changed     how strongly each column alone indicates a change (1: not at all)")
         cells = [(each.column, each.change, write_evidence(each.evidence)) for each in result.columns]
         lines += frame.align_columns([("column", "change", "evidence"), *cells[: frame.SHOWN]])
     shown = result.batches[-frame.SHOWN :]

@@ -36,7 +36,9 @@ def report_state(state: Any, command: str | None) -> page.Report:
         "p-value": f"{state.p_value_text}, valid at any moment",
         "Chance of a false alarm": f"{level:.3g}, ever",
     }
-    evidence = "how strongly this column alone speaks for a change; 1 is the start. The alarm counts it only in part"
+    evidence = (
+        "how strongly this column alone indicates a change; it starts at 1. Only part of it counts towards the alarm"
+    )
     columns = page.Table(
         "Columns with evidence of a change", ("column", "change", "evidence"),
         [[each.column, each.change, _evidence(each)] for each in state.columns], False, f"Evidence: {evidence}.",
@@ -59,8 +61,8 @@ def report_state(state: Any, command: str | None) -> page.Report:
     )
     if (np.diff(state.history[:, 1]) < -_DROP).any():
         about += (
-            " Where the evidence drops at once, a comparison learned from recent rows was replaced by a new one, which "
-            "has won nothing yet. An alarm stays."
+            " Where the evidence drops suddenly, a comparison learned from recent rows was probably replaced by a new "
+            "one, which has not won anything yet. An alarm stays."
         )
     call = command or "monitor.to_html(path)"
     sections = [
@@ -111,7 +113,7 @@ def _draw(state: Any) -> Chart:
     if state.since is not None:
         layers.append(layer("rule", {"x": {"datum": state.since.row, "type": "quantitative"}}, [{}], strokeDash=[2, 2]))
     spec = chart_spec(260, layer=layers)
-    return Chart(spec, data, f"Line: the evidence after each row, with the alarm at {limit:.3g}. {state.summary}")
+    return Chart(spec, data, f"Line: the evidence after each row, with the alarm at {_write(limit)}. {state.summary}")
 
 
 def _label_powers(values: list[float]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_count
+from fewratio.core.wording import write_count, write_p
 from fewratio.monitor.evidence import write_evidence
 from fewratio.report.reported import Reported, make_plain
 
@@ -124,7 +124,7 @@ class MonitorState(Reported):
     @property
     def p_value_text(self) -> str:
         """The p-value as text; tiny ones only as an upper bound."""
-        return f"{self.p_value:.3g}" if self.p_value >= _LEAST else f"below {_LEAST}"
+        return write_p(self.p_value) if self.p_value >= _LEAST else f"below {_LEAST}"
 
     @property
     def summary(self) -> str:
@@ -132,9 +132,8 @@ class MonitorState(Reported):
         if not self.alarm or self.since is None:
             return self.headline
         low, high = self.since.low, self.since.high
-        text = f"{self.headline} The change began at {self.locate(self.since.row)}."
-        if low < high:
-            text = f"{text[:-1]} or so, between rows {low} and {high}."
+        about, span = ("about ", f", between rows {low} and {high}") if low < high else ("", "")
+        text = f"{self.headline} The change began at {about}{self.locate(self.since.row)}{span}."
         told = ", ".join(f"{each.column} ({each.change})" for each in self.columns[:3])
         return f"{text} {f'Columns: {told}' if told else 'No column alone shows it: columns together do'}."
 

@@ -202,7 +202,7 @@ class OutlierResult(Reported):
             return ""
         rows = write_count(n_normals, "normal row")
         if self.unflagged:
-            lowest = f"the threshold ({self.threshold:.3g}) is below all scores ({self.scores.min():.3g} and more)"
+            lowest = f"the threshold ({self.threshold:.3g}) is below all scores ({self.scores.min():.3g} or more)"
             advice = "To flag a share of the rows, pass contamination (in a shell --contamination 0.1)."
             return f"The scores of only {rows} are so uncertain that {lowest}. {advice}"
         return (

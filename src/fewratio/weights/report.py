@@ -8,7 +8,7 @@ from fewratio.charts.chart import Chart, Picture, combine
 from fewratio.charts.points import before_and_after
 from fewratio.charts.style import FIRST, MUTED, SECOND
 from fewratio.core.effects import means_apart, write_effect
-from fewratio.core.wording import start_sentence, write_count, write_list, write_share
+from fewratio.core.wording import start_sentence, write_count, write_fixed, write_list, write_share
 from fewratio.report import page, rows
 from fewratio.report.columns import column_treatment
 from fewratio.report.distributions import by_column, shares_chart
@@ -35,9 +35,9 @@ def report_weights(result: Any, names: tuple[str, str], command: str | None) -> 
     command : str or None
         The command that makes the report; by default a call in Python.
     """
-    train, target = names
+    (train, target), n_target = names, result.samples.tables[1].n_rows
     facts = {
-        "Rows": f"{len(result)} of {train}, {result.samples.tables[1].n_rows} of {target}",
+        "Rows": f"{write_fixed(len(result), 0)} of {train}, {write_fixed(n_target, 0)} of {target}",
         "Effective sample size": f"{result.effective_sample_size:.1f} of {len(result)} rows",
         "Overlap": f"{result.overlap:.2f} (about 1: no difference; 0: nothing in common)",
         "Clipped": write_count(result.n_clipped, "weight"),
@@ -104,7 +104,7 @@ def _list_worse(differences: dict[Any, list[float]]) -> list[str]:
         for label, each in differences.items()
         if abs(each[1]) > abs(each[0]) + _NOTED
     ]
-    return [f"Weighting makes the difference larger in {write_list(worse)}."] if worse else []
+    return [f"Weighting increases the difference in {write_list(worse)}."] if worse else []
 
 
 def _columns(result: Any, found: dict[Any, list[float]], names: tuple[str, str]) -> list[page.Block]:

@@ -112,6 +112,8 @@ export class Panel {
 
   // The example's options are not those of other files.
   setExampleOptions(isUsed) {
+    if (!isUsed && !this.hasExampleOptions) return;
+    this.hasExampleOptions = isUsed;
     for (const [name, value] of Object.entries(this.task.example.options)) {
       const field = this.fields[name];
       if (isUsed || field.value === String(value)) field.value = isUsed ? value : "";
