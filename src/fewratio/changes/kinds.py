@@ -8,7 +8,7 @@ import numpy as np
 from fewratio.changes.segment_costs import is_share, measure_row, rounding_variance
 from fewratio.changes.segmentation import KINKED, Segmentation, subtract_segments, tame
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.wording import write_apart, write_fixed, write_list, write_number, write_share
+from fewratio.core.wording import write_apart, write_fixed, write_list, write_number, write_share, write_signed
 
 # Numbers of the columns that changed at a moment, and what changed in each.
 Named: TypeAlias = list[tuple[int, str]]
@@ -121,7 +121,9 @@ def describe_change(change: dict[str, Any]) -> str:
         return f"the season of {name} stopped, began or changed its size"
     if kind == "slope":
         slopes = change["slope_before"], change["slope_after"]
-        signed = [text if text.startswith("-") else f"+{text}" for text in write_apart(*slopes)]
+        signed = list(map(write_signed, slopes))
+        if signed[0] == signed[1]:
+            signed = [text if text.startswith("-") else f"+{text}" for text in write_apart(*slopes)]
         return f"the trend of {name} changed from {' to '.join(signed)} per row"
     return f"the distribution of {name} changed"
 
