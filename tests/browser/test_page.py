@@ -150,7 +150,7 @@ def test_pairs_are_compared_at_one_click(page_of, tmp_path):
         panel.get_by_text("20 values of “country” name a row of both tables.").wait_for()
         panel.get_by_role("button", name="Compare the pairs").click()
         panel.get_by_role("heading", name="Result").wait_for()
-        assert "20 pairs by country" in panel.frame_locator("iframe").locator("body").inner_text()
+        assert "pairs by country" in panel.frame_locator("iframe").locator("body").inner_text()
         panel.get_by_text("The same on the command line").click()
         assert "--paired country" in panel.get_by_label("Shell").inner_text()
 

@@ -27,7 +27,7 @@ _LONGEST_SETTING = 1000
 _NOTHING, _DATE, _LONG = ("", "–"), re.compile(r"\d{4}-\d\d-\d\d[\d:. ]*"), 30
 # Texts of a chart that recur so often are kept once.
 _OFTEN = 4
-_FIGURE = re.compile(r"^([\d.,]+(?: of \d+)?) ")
+_FIGURE = re.compile(r"^([\d.,]+(?: of [\d,]+)?) ")
 # Blanks at which a line must not break: "p = 0.01", "95 %", "± 2", "0 % / 3 %".
 _TOGETHER = re.compile(r"(?<=\bp) (?=[=<>] )|(?<=[=<>]) (?=[\d-])|(?<=\d) (?=%)|(?<=±) |(?<=%) (?=/ )|(?<=% /) (?=\d)")
 
