@@ -290,3 +290,12 @@ def test_a_colour_means_the_same_rows_in_all_charts():
     of_means = differences.spec["layer"][1]["encoding"]["color"]["scale"]["range"]
     of_rows = distributions.charts[0].spec["encoding"]["color"]["scale"]["range"]
     assert of_means == of_rows[:2]
+
+
+def test_rare_categories_of_the_target_are_not_those_of_the_training_rows():
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame({"name": [f"a{i}" for i in range(60)], "x": rng.normal(size=60)})
+    target = pd.DataFrame({"name": [*(f"b{i}" for i in range(54)), *train["name"][:6]], "x": rng.normal(0.3, 1, 60)})
+    result = importance_weights(train, target, categorical=["name"])
+    assert result.overlap_by_column["name"] == 0.1
+    assert any("10 % of the target rows have a value of name" in each for each in result.findings)

@@ -260,7 +260,7 @@ def importance_weights(
 
 
 def _measure_overlap(samples: inputs.Samples) -> dict[str | int, float]:
-    """Return, for each column, the share of target rows within the range of the training rows."""
+    """Return, for each column, the share of target rows within the range, or the categories, of the training rows."""
     train, target = (table.numbers for table in samples.tables)
     low, high = np.full(train.shape[1], np.inf), np.full(train.shape[1], -np.inf)
     for block in row_blocks(len(train), train.shape[1]):
@@ -273,4 +273,7 @@ def _measure_overlap(samples: inputs.Samples) -> dict[str | int, float]:
         is_inside = (rows >= low) & (rows <= high)
         for label, place in places.items():
             counts[label] += int(is_inside[:, place].all(1).sum())
+    for label, codes in samples.category_codes.items():
+        # Rare categories are encoded together, but they are not the same.
+        counts[label] = int(np.isin(codes[len(train) :], codes[: len(train)]).sum())
     return {label: counts[label] / len(target) for label in sorted(places, key=lambda each: counts[each])}
