@@ -331,7 +331,7 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     assert json.loads(done.stdout)["estimator"] == "AutoRatioEstimator"
     shares = json.loads(done.stdout)["learned_shares"]
     told = run(["info", model], filled)
-    weights = f"they count {100 * shares[0]:.0f} % with 1 row per sample, {100 * shares[1]:.0f} % with 3 and "
+    weights = f"what was learned makes up {100 * shares[0]:.0f} % with 1 row per sample, {100 * shares[1]:.0f} % with 3 and "
     assert weights in told.stdout
     assert "AutoRatioEstimator" in told.stdout
     assert "2 (x, y)" in told.stdout
