@@ -21,7 +21,7 @@ ONE = {
 }
 ANSWERS = {
     "compare": "The tables differ",
-    "weights": "Effective sample size",
+    "weights": "weighted rows are as precise as",
     "ratio": "are more typical of a.csv",
     "outliers": "3 of 12 rows are outliers",
     "changes": "1 change, 2024-01-31: z rose from",

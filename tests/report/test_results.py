@@ -276,7 +276,7 @@ def test_weights_before_and_after():
     train = np.concatenate([rng.normal(0, 1, (200, 2)), rng.normal(2, 1, (200, 2))])
     result = importance_weights(train, rng.normal(2, 1, (300, 2)), random_state=0)
     report = result._report()
-    assert report.answer.startswith("Effective sample size")
+    assert "weighted rows are as precise as" in report.answer
     assert (
         tables(report)["Columns"].rows[0][4].value
         == result.overlap_by_column[int(tables(report)["Columns"].rows[0][0])]
