@@ -331,8 +331,8 @@ def test_train_learns_in_closed_form_unless_told_otherwise(filled, tmp_path):
     assert json.loads(done.stdout)["estimator"] == "AutoRatioEstimator"
     shares = json.loads(done.stdout)["learned_shares"]
     told = run(["info", model], filled)
-    weights = f"what was learned makes up {100 * shares[0]:.0f} % with 1 row per sample, {100 * shares[1]:.0f} % with 3 and "
-    assert weights in told.stdout
+    one, three = (f"{100 * share:.0f} %" for share in shares[:2])
+    assert f"what was learned makes up {one} with 1 row per sample, {three} with 3 and " in told.stdout
     assert "AutoRatioEstimator" in told.stdout
     assert "2 (x, y)" in told.stdout
     assert "learned     from 6 sources, 120 rows" in told.stdout
