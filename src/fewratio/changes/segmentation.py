@@ -190,14 +190,7 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     """
     raw, standstills = rows, _find_standstills(rows)
     if standstills:
-        # A model of noise would take a standstill for chance, or other rows for wild.
-        rows, time = rows.copy(), _times(len(rows))
-        for column, is_still, _ in standstills:
-            # Mirrored rows of a line would be a step.
-            line = np.polyval(np.polyfit(time[~is_still], rows[~is_still, column], 1), time)
-            rows[:, column] -= line
-            fill_gaps(rows[:, column], is_still)
-            rows[:, column] += line
+        rows = _fill_standstills(rows, standstills)
     scales = [_choose_scale(column, trend) if may_transform else PLAIN for column in rows.T]
     if set(scales) != {PLAIN}:
         raw, rows = (_apply_scales(scales, each, rows) for each in (raw, rows))
@@ -258,8 +251,11 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
             gains[points.index(end)] += gain
     season_point = None
     if stop is not None:
-        kept = {point: gain for point, gain in zip(points, gains, strict=True) if not is_near(point, [stop.point])}
-        kept |= {point: gain for point, gain in zip(points, gains, strict=True) if point in by_point}
+        kept = {
+            point: gain
+            for point, gain in zip(points, gains, strict=True)
+            if point in by_point or not is_near(point, [stop.point])
+        }
         # Beside the end of a standstill, it is the same moment.
         season_point = min(by_point, key=lambda end: abs(end - stop.point), default=stop.point)
         season_point = season_point if is_near(season_point, [stop.point]) else stop.point
@@ -358,7 +354,7 @@ def _find_sparse(series: Floats, rounding: Floats, points: list[int], trend: boo
         best = _choose(alone, floor, _propose(alone, floor, trend and floor[0] >= 0, lambda: None))
         for point in _confirm(alone, floor, best, d):
             length = _describe(alone, floor, [point], 0).length
-            near = [other for other in [*points, *found] if is_near(point, [other])]
+            near = [other for other in [*points, *found] if abs(point - other) <= _TOGETHER]
             # A nearby change that explains the column about as well is the same one.
             if all(_describe(alone, floor, [other], 0).length > length + price for other in near):
                 found[point] = column
@@ -645,6 +641,18 @@ def _find_standstills(rows: Floats) -> list[_Standstill]:
         if len(ends) <= MOST_CHANGES * np.sqrt(n):
             found.append(_Standstill(place, is_still, ends))
     return found
+
+
+def _fill_standstills(rows: Floats, standstills: list[_Standstill]) -> Floats:
+    """Return the rows with nearby ones in place of standstills, which a model of noise would take for chance."""
+    filled, time = rows.copy(), _times(len(rows))
+    for column, is_still, _ in standstills:
+        # Mirrored rows of a line would be a step.
+        line = np.polyval(np.polyfit(time[~is_still], rows[~is_still, column], 1), time)
+        filled[:, column] -= line
+        fill_gaps(filled[:, column], is_still)
+        filled[:, column] += line
+    return filled
 
 
 def is_near(point: int, others: Iterable[int]) -> bool:
