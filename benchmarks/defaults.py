@@ -69,9 +69,9 @@ def error(estimator: Any, pair: Pair) -> float:
 
 
 @contextmanager
-def shared_work() -> Iterator[None]:
-    """Let the ways share what they have in common: classifiers of the same samples, and what is learned in a unit."""
-    fit, learn, known = ClassifierRatio._fit, DiscriminantRatioEstimator._learn, {}
+def shared_classifiers() -> Iterator[None]:
+    """Let the ways share classifiers of the same samples."""
+    fit, known = ClassifierRatio._fit, {}
 
     def _fit(self: Any, X_nu: np.ndarray, X_de: np.ndarray) -> None:
         key = repr(self.get_params()), X_nu.shape, X_nu.tobytes(), X_de.tobytes()
@@ -80,15 +80,7 @@ def shared_work() -> Iterator[None]:
             known[key] = dict(vars(self))
         vars(self).update(known[key])
 
-    def _learn(self: Any, collection: Collection, validation: None) -> Any:
-        key = id(collection), repr(self.get_params())
-        if key not in known:
-            # The collection is kept, so that no other has its id later.
-            known[key] = learn(self, collection, validation), dict(vars(self)), collection
-        vars(self).update(known[key][1])
-        return known[key][0]
-
-    with patch.object(ClassifierRatio, "_fit", _fit), patch.object(DiscriminantRatioEstimator, "_learn", _learn):
+    with patch.object(ClassifierRatio, "_fit", _fit):
         yield
 
 
@@ -96,7 +88,7 @@ def cell_records(family: str, split: int, n_sources: int) -> list[dict[str, Any]
     """Measure all ways with so many sources of one split."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    with shared_work():
+    with shared_classifiers():
         return [record for rescaled in (False, True) for record in way_records(family, split, n_sources, rescaled)]
 
 

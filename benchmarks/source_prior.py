@@ -30,6 +30,7 @@ from fewratio import Collection, DiscriminantRatioEstimator
 from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.estimators.certainty import SIZES
 from fewratio.estimators.closed_form import discriminant_choice, source_prior
+from fewratio.estimators.closed_form.discriminant import learn_together
 from fewratio.estimators.closed_form.discriminant_model import Calibration
 from fewratio.estimators.closed_form.feature_map import FeatureMap
 from fewratio.estimators.mixtures import source_shares
@@ -51,11 +52,12 @@ def few_records(family: str, split: int) -> list[dict[str, Any]]:
     for n_sources in (2, 3):
         some, others = sources[:n_sources], [*sources[n_sources:], *targets]
         scaling = RankScaling.of(some)
-        distance = discriminant_choice._distance(some, scaling)
+        parts = [[discriminant_choice.Source(rows) for rows in part] for part in (some, others)]
+        distance = discriminant_choice._distance(parts[0], scaling)
         for kind in KINDS:
             for settings in DiscriminantRatioEstimator(features=kind)._candidates():
                 features = FeatureMap(scaling, min(settings.n_components, 256), settings.width * distance)
-                held = discriminant_choice.HeldOut.of_rows(features, some, others, [settings])
+                held = discriminant_choice.HeldOut.of_rows(features, *parts, [settings])
                 calibration, loss = held.calibrate(settings, _ALPHA)
                 found.append(
                     {"kind": kind, "settings": settings._asdict(), "calibration": calibration._asdict()}
@@ -73,14 +75,11 @@ def mixture_records(family: str, split: int, n_sources: int, rescaled: bool) -> 
     if len(sources) < n_sources:
         return []
     if not n_sources:
-        losses = ((size, measure_mixture([], targets, OF_PAIRS, _ALPHA, size, _N_PAIRS)) for size in SIZES)
+        losses = ((size, measure_mixture([([], targets)], OF_PAIRS, _ALPHA, size, _N_PAIRS)) for size in SIZES)
         return [cell | to_record("target", size, loss) for size, loss in losses if loss]
     collection = Collection.from_arrays(sources[:n_sources])
-    learned = [
-        DiscriminantRatioEstimator(features=kind, scale=unit)._learn(collection, None)
-        for unit in ("ranks", "none")
-        for kind in KINDS
-    ]
+    estimators = [DiscriminantRatioEstimator(features=kind, scale=unit) for unit in ("ranks", "none") for kind in KINDS]
+    learned = learn_together(estimators, collection, None)
     scaling = learned[0].model.features.scaling
     others = [partial(_ratios_of_pairs, name=name, alpha=_ALPHA, scaling=scaling) for name in OTHERS]
     folds = [
@@ -89,10 +88,11 @@ def mixture_records(family: str, split: int, n_sources: int, rescaled: bool) -> 
     found = []
     for size in SIZES:
         models = [each.model for each in learned]
-        on_targets = measure_mixture(models, targets, others, _ALPHA, size, _N_PAIRS)
-        held_out = [measure_mixture(*fold, others, _ALPHA, size, source_shares._N_PAIRS) for fold in folds]
-        losses = {"target": [on_targets] if on_targets else [], "held out": list(filter(None, held_out))}
-        found += [cell | to_record(role, size, pool_losses(each)) for role, each in losses.items() if each]
+        losses = {
+            "target": measure_mixture([(models, targets)], others, _ALPHA, size, _N_PAIRS),
+            "held out": measure_mixture(folds, others, _ALPHA, size, -(-source_shares._N_PAIRS // max(len(folds), 1))),
+        }
+        found += [cell | to_record(role, size, each) for role, each in losses.items() if each]
     return found
 
 

@@ -187,13 +187,13 @@ class DatasetPosterior:
 
     def log_densities(self, rows: Floats, support: Support) -> Floats:
         """Return the same for all rows, of shape (n, K), and all supports, of shape (m, K): shape (n, m)."""
-        parts = []
+        parts, squares = [], np.square(rows)
         for spread in self.spreads:
             mean, variance = self._mean(spread, support)
             precision = 1 / (spread + variance)
             # The square is expanded, so that rows and means meet in a matrix product.
             misfit = rows @ (-2 * mean * precision).T.astype(rows.dtype)
-            misfit += (np.square(rows) @ precision.astype(rows.dtype))[:, None] + np.square(mean) @ precision
+            misfit += (squares @ precision.astype(rows.dtype))[:, None] + np.square(mean) @ precision
             parts.append(-0.5 * (misfit - np.log(precision).sum()))
         return self._mix_densities(parts, support)
 

@@ -7,11 +7,11 @@ from fewratio.core.discriminant import DatasetPosterior
 from fewratio.core.units import ColumnScaling
 from fewratio.estimators.closed_form.discriminant_choice import (
     HeldOut,
-    _deal_sources,
     _losses,
     _some_rows,
     _some_sources,
     _weigh_pairs,
+    deal_sources,
 )
 from fewratio.estimators.closed_form.discriminant_model import Settings
 from fewratio.estimators.closed_form.feature_map import FeatureMap
@@ -28,23 +28,23 @@ def datasets(n_datasets):
 @pytest.mark.parametrize("n_datasets", [8, 40, 100])
 def test_sources_of_a_group_are_held_out_together(n_datasets):
     groups = [f"group {number % 4}" for number in range(n_datasets)]
-    everything = _deal_sources(datasets(n_datasets), groups)
+    everything = deal_sources(datasets(n_datasets), groups)
     for dealt in (everything, _some_sources(everything, 48)):
         for turn in range(4):
-            assert len({int(rows[0, 0]) % 4 for rows in dealt[turn::4]}) == 1
+            assert len({int(each.rows[0, 0]) % 4 for each in dealt[turn::4]}) == 1
 
 
 def test_all_sources_are_dealt_whatever_their_order_and_units():
     sources = datasets(11)
-    dealt = _deal_sources(sources, [None] * 11)
-    assert sorted(rows[0, 0] for rows in dealt) == list(range(11))
-    again = _deal_sources([1000 * rows for rows in sources[::-1]], [None] * 11)
-    np.testing.assert_allclose(np.array(again), 1000 * np.array(dealt))
+    dealt = deal_sources(sources, [None] * 11)
+    assert sorted(each.rows[0, 0] for each in dealt) == list(range(11))
+    again = deal_sources([1000 * rows for rows in sources[::-1]], [None] * 11)
+    np.testing.assert_allclose(np.array([each.rows for each in again]), 1000 * np.array([each.rows for each in dealt]))
 
 
 def test_those_held_out_together_are_not_far_apart_by_rule():
     """In an order of the first column, every fourth dataset would be."""
-    numbers = np.array([rows[0, 0] for rows in _deal_sources(datasets(40), [None] * 40)])
+    numbers = np.array([each.rows[0, 0] for each in deal_sources(datasets(40), [None] * 40)])
     assert np.diff(np.sort(numbers[::4])).min() < 4
 
 
@@ -59,7 +59,7 @@ def test_one_pair_in_ten_is_of_a_dataset_with_itself(n_datasets):
 def test_every_source_is_held_out_as_often_and_never_learned_from(n_datasets, times):
     settings = Settings(0, 1.0, 0.1, 0.0, 1)
     features = FeatureMap(ColumnScaling(np.zeros(3), np.ones(3)), 0, 1.0, 0)
-    held = HeldOut.of_rows(features, _deal_sources(datasets(n_datasets), [None] * n_datasets), [], [settings])
+    held = HeldOut.of_rows(features, deal_sources(datasets(n_datasets), [None] * n_datasets), [], [settings])
     found = []
     for (model, rows), summary in zip(held.learn(settings, 0.5).folds, held._summaries, strict=True):
         found += [each.sum() for each in rows]

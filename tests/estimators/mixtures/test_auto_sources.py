@@ -20,6 +20,7 @@ from fewratio import (
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.estimators import NotFittedError, SourceMap, relative_squared_error
 from fewratio.estimators.certainty import SIZES
+from fewratio.estimators.closed_form.discriminant import learn_together
 from fewratio.estimators.closed_form.source_prior import LEARNED
 from fewratio.estimators.mixtures.source_shares import measure_sources
 
@@ -175,7 +176,9 @@ def test_without_sources_there_is_nothing_to_save(tmp_path):
 @pytest.mark.slow
 def test_shares_follow_what_helps(model):
     """Beside the truth what was learned counts for nothing, and beside nonsense for all, but for the standard error."""
-    found = [DiscriminantRatioEstimator(features=kind)._learn(family(24), None) for kind in ("columns", "cosines")]
+    found = learn_together(
+        [DiscriminantRatioEstimator(features=kind) for kind in ("columns", "cosines")], family(24), None
+    )
     folds = [((mine, model), rows) for (mine, _), (model, rows) in zip(*(each.folds for each in found), strict=True)]
 
     def nonsense(nu, de, rows):

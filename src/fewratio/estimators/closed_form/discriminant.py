@@ -1,6 +1,7 @@
 """Learn from related datasets in closed form: probabilistic discriminant analysis as a density ratio."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -22,7 +23,13 @@ from fewratio.data.collection import Collection
 from fewratio.errors import CollectionError, InputError, ParameterError
 from fewratio.estimators.base import NotFittedError
 from fewratio.estimators.certainty import CertainEstimator, read_certainty
-from fewratio.estimators.closed_form.discriminant_choice import Learned, learn, learn_from_summaries
+from fewratio.estimators.closed_form.discriminant_choice import (
+    Learned,
+    Source,
+    deal_sources,
+    learn,
+    learn_from_summaries,
+)
 from fewratio.estimators.closed_form.discriminant_model import (
     Calibration,
     DiscriminantModel,
@@ -35,6 +42,7 @@ from fewratio.estimators.closed_form.summary import Summary
 from fewratio.estimators.learned_file import LearnedEstimator, make_header, read_source_columns
 from fewratio.estimators.parameters import COUNT, POSITIVE, Interval, StrOptions, common
 from fewratio.estimators.source_columns import SourceColumns, check_collection
+from fewratio.progress import track
 
 # Values to try if a setting is "auto", chosen on collections of benchmarks/sources.py; `python benchmarks/constants.py`
 # shows what each does. The largest shrinkage is for columns only: something rare, such as a category, can weigh a lot.
@@ -163,24 +171,8 @@ class DiscriminantRatioEstimator(CertainEstimator, LearnedEstimator):
         check_collection(collection, "collection", at_least=2)
         assert isinstance(collection, Collection)
         check_collection(validation, "validation", optional=True)
-        self._learn(collection, validation)
+        learn_together([self], collection, validation)
         return self
-
-    def _learn(self, collection: Collection, validation: Collection | None) -> Learned:
-        """Learn, and also return what was learned without the held-out datasets."""
-        sources = [np.asarray(dataset.X, np.float64) for dataset in collection]
-        held_out = [] if validation is None else [np.asarray(dataset.X, np.float64) for dataset in validation]
-        scaling: ColumnScaling | RankScaling
-        if self.scale == "ranks":
-            scaling = RankScaling.of(sources)
-        else:
-            mean, units = column_scaling(sources)
-            scaling = ColumnScaling(mean, units if self.scale == "columns" else np.ones_like(units))
-        settings = self._candidates(), float(self.alpha), draw_seed(self.random_state), n_threads()
-        with one_thread():
-            learned = learn(sources, collection.groups, held_out, scaling, *settings)
-        self._set_model(learned.model, learned.settings, learned.summary, SourceColumns.of(collection))
-        return learned
 
     def _pretrain_on_summaries(self, summaries: list[Summary]) -> Self:
         features = summaries[0].features
@@ -395,3 +387,45 @@ def _check_summaries(given: Any, validation: Any) -> list[Summary] | None:
             "There is a summary of one source; at least two sources are needed to learn how datasets differ. Add more."
         )
     return list(found)
+
+
+def learn_together(
+    estimators: Sequence[DiscriminantRatioEstimator], collection: Collection, validation: Collection | None
+) -> list[Learned]:
+    """Let estimators with different features and units learn from the same sources.
+
+    Returns also what each would have learned without the held-out datasets, which are the same for all.
+    """
+    rows = [np.asarray(dataset.X, np.float64) for dataset in collection]
+    sources = deal_sources(rows, collection.groups)
+    held_out = [] if validation is None else [Source(np.asarray(dataset.X, np.float64)) for dataset in validation]
+    scalings = {scale: _find_scaling(scale, rows) for scale in {each.scale for each in estimators}}
+    together = min(len(estimators), n_threads())
+    n_workers, is_alone = n_threads() // together, len(estimators) == 1
+
+    def learn_one(estimator: DiscriminantRatioEstimator) -> Learned:
+        settings = estimator._candidates(), float(estimator.alpha), draw_seed(estimator.random_state)
+        # One progress bar at a time.
+        show = None if is_alone else False
+        return learn(sources, held_out, scalings[estimator.scale], *settings, n_workers, show)
+
+    # Columns take the least time: last, they fill what is left of it.
+    slow_first = sorted(estimators, key=lambda each: each.features == "columns")
+    with one_thread(), ThreadPoolExecutor(together) as workers:
+        done = track(workers.map(learn_one, slow_first), len(estimators), "learning", not is_alone and None, "models")
+        found = dict(zip(map(id, slow_first), done, strict=True))
+    columns = SourceColumns.of(collection)
+    for estimator in estimators:
+        learned = found[id(estimator)]
+        estimator._set_model(learned.model, learned.settings, learned.summary, columns)
+    return [found[id(each)] for each in estimators]
+
+
+def _find_scaling(scale: str, sources: Sequence[Floats]) -> ColumnScaling | RankScaling:
+    if scale == "ranks":
+        return RankScaling.of(sources)
+    if scale == "columns":
+        return ColumnScaling(*column_scaling(sources))
+    with np.errstate(over="ignore"):
+        mean = sum(rows.sum(0) for rows in sources) / sum(map(len, sources))
+    return ColumnScaling(mean, np.ones_like(mean))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeVar
 
@@ -13,7 +14,6 @@ from fewratio.core.arguments import check_finite_result
 from fewratio.core.discriminant import Coordinates, DatasetPosterior, Support
 from fewratio.core.draws import row_order
 from fewratio.core.shapes import Floats, Numbers
-from fewratio.core.threads import one_thread
 from fewratio.core.units import ColumnScaling, RankScaling
 from fewratio.estimators.certainty import measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import (
@@ -48,8 +48,8 @@ _LEAST_SIGNAL = 1e-3
 _ORDERED_COLUMNS = 24
 # Most sources (or summaries to hold out), and rows of each source, for choosing settings.
 _CHOOSE_SOURCES, _CHOOSE_ROWS = 48, 128
-# This many settings with columns and with cosines, the best with so many random features, are compared again with all.
-_FINALISTS, _SIFT_COMPONENTS = 2, 256
+# Settings of cosines are compared with at most so many random features.
+_SIFT_COMPONENTS = 256
 # Share of the median number of rows below which a held-out dataset is too short to count.
 _SHORTEST = 0.75
 # For summaries, if nothing can be held out; chosen on the data of benchmarks/summaries.py (docs/how/summaries.md):
@@ -85,24 +85,54 @@ class Learned(NamedTuple):
     folds: Sequence[tuple[DiscriminantModel, Sequence[Floats]]]
 
 
+class Source:
+    """A dataset to learn from, and some of its rows, drawn when they are first needed."""
+
+    def __init__(self, rows: Floats) -> None:
+        self.rows = rows
+        self._scaled: dict[int, Floats] = {}
+
+    @cached_property
+    def some(self) -> Floats:
+        """At most 256 rows in random order."""
+        return _some_rows(self.rows, _MOST_ROWS)
+
+    def scaled(self, scaling: ColumnScaling | RankScaling) -> Floats:
+        """Return these rows in some units, computed once: finding ranks takes longer than most features of them."""
+        if id(scaling) not in self._scaled:
+            self._scaled[id(scaling)] = scaling(self.some)
+        return self._scaled[id(scaling)]
+
+    def head(self, most: int) -> "Source":
+        """Return a source of at most so many rows."""
+        return self if len(self.rows) <= most else Source(self.some[:most])
+
+
+class Tried(NamedTuple):
+    """The loss of a setting on held-out datasets."""
+
+    loss: float
+    settings: Settings
+    held: "HeldOut"
+
+
 def learn(
-    sources: Sequence[Floats],
-    groups: Sequence[str | None],
-    validation: Sequence[Floats],
+    sources: Sequence[Source],
+    validation: Sequence[Source],
     scaling: ColumnScaling | RankScaling,
     candidates: Sequence[Settings],
     alpha: float,
     seed: int,
     n_workers: int = 1,
+    show: bool | None = None,
 ) -> Learned:
     """Learn from datasets: choose settings by the squared error (Eq. 8) on held-out datasets, then use all sources.
 
     Parameters
     ----------
-    sources, validation : sequence of ndarray of shape (n, d)
-        Datasets to learn from, and to choose by; if the latter are too few, sources are held out in turn.
-    groups : sequence of str or None
-        The group of each source; sources of one group are held out together.
+    sources, validation : sequence of Source
+        Datasets to learn from, in the order of `deal_sources`, and to choose by; if the latter are too few, sources are
+        held out in turn.
     scaling : ColumnScaling or RankScaling
         Units of the columns.
     candidates : sequence of Settings
@@ -113,15 +143,15 @@ def learn(
         Seed of the random features.
     n_workers : int
         Number of threads for trying settings.
+    show : bool, optional
+        As in `progress_bar`.
     """
-    sources = _deal_sources(sources, groups)
     # Fewer datasets say less than held-out sources, and would choose at random.
     validation = validation if len(validation) >= FEWEST or len(sources) < FEWEST else ()
     distance = _distance(sources, scaling)
 
-    def feature_map(settings: Settings, most: int | None = None) -> FeatureMap:
-        n_components = min(settings.n_components, most or settings.n_components)
-        return FeatureMap(scaling, n_components, settings.width * distance, seed)
+    def feature_map(settings: Settings) -> FeatureMap:
+        return FeatureMap(scaling, settings.n_components, settings.width * distance, seed)
 
     if not validation and len(sources) < FEWEST:
         # Too few to choose by: use what did best on other collections, if it is allowed.
@@ -130,36 +160,33 @@ def learn(
         chosen, calibration = (allowed[0], calibration) if allowed else (candidates[0], Calibration())
         calibration = _borrow_certainty(calibration, chosen.n_components, len(sources))
         features = feature_map(chosen)
-        summary = Summary.of_many(sources, features)
+        summary = Summary.of_many([each.rows for each in sources], features)
         return Learned(assemble_model(features, summary, chosen, calibration), chosen, summary, [])
-    some = [_some_rows(rows, _CHOOSE_ROWS) for rows in _some_sources(sources, _CHOOSE_SOURCES)]
+    some = [each.head(_CHOOSE_ROWS) for each in _some_sources(sources, _CHOOSE_SOURCES)]
 
-    def rank(settings: Sequence[Settings], most: int | None = None) -> list[tuple[Settings, HeldOut]]:
-        by_map = groupby(settings, lambda each: (min(each.n_components, most or each.n_components), each.width))
-        alike = [list(group) for _, group in by_map]
+    def score(alike: list[Settings]) -> list[Tried]:
+        held = HeldOut.of_rows(feature_map(alike[0]), some, validation, alike)
+        return [Tried(held.calibrate(each, alpha, step=3)[1], each, held) for each in alike]
 
-        def score(some_settings: list[Settings]) -> list[tuple[float, Settings, HeldOut]]:
-            # Some builds of BLAS count threads per caller. Answers must not depend on their number.
-            with one_thread():
-                held = HeldOut.of_rows(feature_map(some_settings[0], most), some, validation, some_settings)
-                return [(held.calibrate(each, alpha, step=2)[1], each, held) for each in some_settings]
-
+    def rank(settings: Iterable[Settings]) -> list[Tried]:
+        by_map = [list(group) for _, group in groupby(settings, lambda each: (each.n_components, each.width))]
         with ThreadPoolExecutor(n_workers) as workers:
-            done = track(workers.map(score, alike), len(alike), "choosing", unit="settings")
-            found = [part for parts in done for part in parts]
-        return [(each, held) for _, each, held in sorted(found, key=lambda part: part[0])]
+            done = track(workers.map(score, by_map), len(by_map), "choosing", show, "settings")
+            return sorted((each for found in done for each in found), key=lambda each: each.loss)
 
     chosen, held = candidates[0], None
+    is_all = len(some) == len(sources) and max(len(each.rows) for each in sources) <= _CHOOSE_ROWS
     if len(candidates) > 1:
-        # Most settings are far from the best of their kind, as few features show. Columns and
-        # cosines are compared only with many cosines: few do less well.
-        ranked = [each for each, _ in rank(candidates, _SIFT_COMPONENTS)]
-        of_kinds = ([each for each in ranked if bool(each.n_components) is kind] for kind in (False, True))
-        best = {each for of_kind in of_kinds for each in of_kind[:_FINALISTS]}
-        chosen, held = rank([each for each in candidates if each in best])[0]
-    is_all = len(some) == len(sources) and max(map(len, sources)) <= _CHOOSE_ROWS
+        # Few features show which cosines are best, but all are needed to compare them with columns.
+        of_few = {each._replace(n_components=min(each.n_components, _SIFT_COMPONENTS)): each for each in candidates}
+        ranked = rank(of_few)
+        columns = [each for each in ranked if not each.settings.n_components][:1]
+        cosines = [of_few[each.settings] for each in ranked if each.settings.n_components][:1]
+        chosen = (cosines or [each.settings for each in columns])[0]
+        if is_all or columns:
+            _, chosen, held = min([*columns, *rank(cosines)], key=lambda each: each.loss)
     if held is None or not is_all or held.total.features.n_components < chosen.n_components:
-        held = HeldOut.of_rows(feature_map(chosen), sources, validation, [chosen], show=None)
+        held = HeldOut.of_rows(feature_map(chosen), sources, validation, [chosen], show)
     return held.learn(chosen, alpha)
 
 
@@ -247,28 +274,39 @@ class HeldOut:
     def of_rows(
         cls,
         features: FeatureMap,
-        sources: Sequence[Floats],
-        validation: Sequence[Floats],
+        sources: Sequence[Source],
+        validation: Sequence[Source],
         candidates: Sequence[Settings],
         show: bool | None = False,
     ) -> "HeldOut":
         """Hold out the validation datasets, or, without these, sources in turn; ``show`` is as in `progress_bar`."""
         parts, n_together = ([sources], 0) if validation else _parts_held_out(sources)
-        of_parts = [Summary.of_many(part, features) for part in track(parts, len(parts), "learning", show, "parts")]
+        tracked = track(parts, len(parts), "learning", show, "parts")
+        is_whole = all(len(each.rows) <= _MOST_ROWS for each in sources)
+        of_parts = [
+            Summary.of_many(
+                (each.scaled(features.scaling) if is_whole else each.rows for each in part), features, is_whole
+            )
+            for part in tracked
+        ]
         total: Summary = sum(of_parts[1:], of_parts[0])
         # Sums of the others, not the total less some: nothing cancels.
         turns = [_rotate(number, parts)[:n_together] for number in range(len(parts))]
         others = [_rotate(number, of_parts)[n_together:] for number in range(len(parts))]
         summaries = [sum(rest, first) for first, *rest in others]
-        held_out = [validation] if validation else [[rows for part in turn for rows in part] for turn in turns]
+        held_out = [validation] if validation else [[each for part in turn for each in part] for turn in turns]
         most = max(_MOST_DATASETS, _BLOCK_VALUES // (_MOST_ROWS * features.n_outputs))
-        some = [[_some_rows(rows, _MOST_ROWS) for rows in _take_evenly(each, most)] for each in held_out]
+        some = [_take_evenly(part, most) for part in held_out]
         # One at a time: the features of all would need much memory.
         learned = (
-            (summary, features(np.concatenate(rows)), list(map(len, rows)))
-            for summary, rows in zip(summaries, some, strict=True)
+            (
+                summary,
+                features(np.concatenate([each.scaled(features.scaling) for each in part]), is_scaled=True),
+                [len(each.some) for each in part],
+            )
+            for summary, part in zip(summaries, some, strict=True)
         )
-        return cls(total, learned, candidates, some)
+        return cls(total, learned, candidates, [[each.some for each in part] for part in some])
 
     @classmethod
     def of_summaries(
@@ -302,7 +340,7 @@ class HeldOut:
     def calibrate(self, settings: Settings, alpha: float, step: int = 1) -> tuple[Calibration, float]:
         """Return the calibration of a model with these settings on the held-out datasets, and its loss (Eq. D8).
 
-        With a step of 2 every second temperature is tried.
+        With a step of 3 every third temperature is tried.
         """
         temperatures = TEMPERATURES[::step]
         known = self._projected[_coordinate_settings(settings)]
@@ -356,7 +394,8 @@ def _moments(parts: Iterable[tuple[Sequence[Floats], NDArray[np.bool_]]]) -> tup
     """Return the variances of held-out rows about their means and of the means, summed over some coordinates."""
     noises, of_means = [], []
     for datasets, used in parts:
-        rows = [each[:, used] for each in datasets]
+        # Copies of all coordinates would take most of the time.
+        rows = datasets if used.all() else [each[:, used] for each in datasets]
         squares = sum(np.square(each - each.mean(0)).sum() for each in rows)
         free = sum(len(each) - 1 for each in rows) * int(used.sum())
         noise = float(squares / free) if free and squares else 1.0
@@ -411,7 +450,7 @@ def _n_folds(n_sources: int) -> int:
     return max(1, min(_N_FOLDS, n_sources // 2))
 
 
-def _parts_held_out(sources: Sequence[Floats]) -> tuple[list[Sequence[Floats]], int]:
+def _parts_held_out(sources: Sequence[Source]) -> tuple[list[Sequence[Source]], int]:
     """Return the sources in parts, and how many consecutive parts are held out together."""
     n_folds = _n_folds(len(sources))
     parts = [sources[number::n_folds] for number in range(n_folds)]
@@ -425,7 +464,7 @@ def _rotate(number: int, items: list[Item]) -> list[Item]:
     return items[number:] + items[:number]
 
 
-def _deal_sources(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Floats]:
+def deal_sources(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Source]:
     """Order the sources so that those of one turn belong to one group, as far as possible.
 
     New datasets come from a group without sources, and are compared with each other. Within a group the order is as
@@ -435,10 +474,10 @@ def _deal_sources(sources: Sequence[Floats], groups: Sequence[str | None]) -> li
     means = np.array([rows.mean(0, dtype=np.float64) for rows in sources])
     order = row_order(np.round(means / np.maximum(np.abs(means).max(0), np.finfo(np.float64).tiny), 9))
     parts = np.array_split(sorted(order, key=lambda number: groups[number] or ""), _n_folds(len(sources)))
-    return [sources[parts[place % len(parts)][place // len(parts)]] for place in range(len(sources))]
+    return [Source(sources[parts[place % len(parts)][place // len(parts)]]) for place in range(len(sources))]
 
 
-def _some_sources(sources: Sequence[Floats], most: int) -> list[Floats]:
+def _some_sources(sources: Sequence[Source], most: int) -> list[Source]:
     """Return at most `most` sources, evenly spaced in each turn."""
     n_folds = _n_folds(len(sources))
     if len(sources) <= most:
@@ -447,7 +486,7 @@ def _some_sources(sources: Sequence[Floats], most: int) -> list[Floats]:
     return [sources[start + turn] for start in starts for turn in range(n_folds)]
 
 
-def _take_evenly(items: Sequence[Floats], most: int) -> list[Floats]:
+def _take_evenly(items: Sequence[Item], most: int) -> list[Item]:
     """Return at most `most` items, evenly spaced in their order."""
     return [items[number] for number in np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)]
 
@@ -455,18 +494,22 @@ def _take_evenly(items: Sequence[Floats], most: int) -> list[Floats]:
 def _some_rows(rows: Floats, most: int) -> Floats:
     """Return at most `most` rows, drawn in an order of their values, in which equal rows are neighbours."""
     columns = np.unique(np.linspace(0, rows.shape[1] - 1, _ORDERED_COLUMNS).round().astype(int))
-    drawn = np.random.RandomState(0).permutation(len(rows))[:most]
-    return rows[row_order(rows[:, columns])[drawn]]
+    return rows[row_order(rows[:, columns])[_permutation(len(rows))[:most]]]
 
 
-def _distance(sources: Sequence[Floats], scaling: ColumnScaling | RankScaling) -> float:
-    """Return the root mean square distance of two rows of any sources."""
-    n = sum(map(len, sources))
+@lru_cache(maxsize=64)
+def _permutation(n: int) -> Numbers:
+    # A new generator takes as long as ordering a hundred rows.
+    return np.random.RandomState(0).permutation(n)
+
+
+def _distance(sources: Sequence[Source], scaling: ColumnScaling | RankScaling) -> float:
+    """Return the root mean square distance of two rows of any sources, from some rows of some sources."""
+    rows = np.concatenate([each.scaled(scaling) for each in _some_sources(sources, _CHOOSE_SOURCES)])
     with np.errstate(over="ignore"):
-        scaled_sums = [(rows.sum(0), np.square(rows).sum(0)) for rows in map(scaling, sources)]
-    check_finite_result("The spread of the source datasets", *(squares for _, squares in scaled_sums))
-    first, second = (sum(part) / n for part in zip(*scaled_sums, strict=True))
-    return float(np.sqrt(2 * np.maximum(second - first**2, 0.0).sum())) or 1.0
+        variances = rows.var(0)
+    check_finite_result("The spread of the source datasets", variances)
+    return float(np.sqrt(2 * variances.sum())) or 1.0
 
 
 def _denoise(single: Sequence[Summary], total: Summary, within: Floats) -> list[Summary]:

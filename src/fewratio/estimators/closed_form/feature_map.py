@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fewratio.core.arrays import namespace
-from fewratio.core.blocks import row_blocks
+from fewratio.core.blocks import CACHED_VALUES, block_rows, row_blocks
 from fewratio.core.container import check_fields
 from fewratio.core.shapes import Array, Floats
 from fewratio.core.units import ColumnScaling, RankScaling
@@ -75,17 +75,18 @@ class FeatureMap:
         phases = draws.uniform(0, 2 * np.pi, self.n_components)
         return self.place(directions.astype(np.float32)), self.place(phases.astype(np.float32))
 
-    def __call__(self, rows: Floats) -> np.ndarray:
-        """Return the features of rows."""
-        return as_numpy(self.on_device(rows))
+    def __call__(self, rows: Floats, is_scaled: bool = False) -> np.ndarray:
+        """Return the features of rows, which may be in the units of this map already."""
+        return as_numpy(self.on_device(rows, is_scaled))
 
-    def on_device(self, rows: Floats) -> Array:
+    def on_device(self, rows: Floats, is_scaled: bool = False) -> Array:
         """Return the features of rows as a NumPy array, or as a tensor on another device."""
-        scaled = self.scaling(rows if self.ranges is None else rows.clip(*self.ranges)).astype(self.dtype, copy=False)
+        scaled = rows if is_scaled else self.scaling(rows if self.ranges is None else rows.clip(*self.ranges))
+        single = self.place(scaled.astype(self.dtype, copy=False))
         if not self.n_components:
-            return self.place(scaled)
+            return single
         directions, phases = self._waves
-        waves = self.place(scaled) @ directions
+        waves = single @ directions
         waves += phases
         return namespace(waves).cos(waves, out=waves)
 
@@ -102,9 +103,25 @@ class FeatureMap:
         device = devices.resolve_device(self.device)
         return None if device.type == "cpu" else device
 
-    def blocks(self, rows: Floats) -> Iterator[np.ndarray]:
+    def blocks(self, rows: Floats, is_scaled: bool = False) -> Iterator[np.ndarray]:
         """Yield the features of rows a block at a time, so that memory stays bounded."""
-        return (self(rows[block]) for block in row_blocks(len(rows), self.n_outputs))
+        return (self(rows[block], is_scaled) for block in row_blocks(len(rows), self.n_outputs))
+
+    def of_each(self, datasets: Iterable[Floats], is_scaled: bool = False) -> Iterator[Iterable[np.ndarray]]:
+        """Yield the blocks of each dataset; the features of small datasets are computed together."""
+        most, together = block_rows(self.n_outputs, CACHED_VALUES), []
+        for rows in datasets:
+            if together and sum(map(len, together)) + len(rows) > most:
+                yield from self._of_several(together, is_scaled)
+                together = []
+            together.append(rows)
+        yield from self._of_several(together, is_scaled)
+
+    def _of_several(self, datasets: Sequence[Floats], is_scaled: bool) -> Iterator[Iterable[np.ndarray]]:
+        if len(datasets) < 2:
+            return (self.blocks(rows, is_scaled) for rows in datasets)
+        values = self(np.concatenate(datasets), is_scaled)
+        return ([part] for part in np.split(values, np.cumsum(list(map(len, datasets)))[:-1]))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -124,21 +124,26 @@ class Summary(Stored):
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")
-    def of_many(cls, datasets: Iterable[Floats], features: FeatureMap) -> "Summary":
-        """Summarise datasets one by one, in the memory of one summary and a block of features."""
+    def of_many(cls, datasets: Iterable[Floats], features: FeatureMap, is_scaled: bool = False) -> "Summary":
+        """Summarise datasets one by one, in the memory of one summary and a block of features.
+
+        ``is_scaled`` says that the rows are in the units of the features already.
+        """
         total = cls.make_empty(features)
         scatter, spreads, mean_sum = total.scatter, total.spreads, total.mean_sum
         sizes: list[int] = []
         means: list[Floats] = []
         centred: list[np.ndarray] = []
         n_values = 0
-        for rows in datasets:
-            n, moved, squares = len(rows), np.zeros(features.n_outputs), 0.0
+        for blocks in features.of_each(datasets, is_scaled):
+            n, moved, squares = 0, np.zeros(features.n_outputs), 0.0
             origin = None
-            for block in features.blocks(rows):
+            for block in blocks:
+                n += len(block)
                 if origin is None:
                     origin = block.mean(0, dtype=np.float64)
-                block -= origin.astype(block.dtype)
+                # Not in place: features may be the rows themselves.
+                block = block - origin.astype(block.dtype)
                 moved += block.sum(0, dtype=np.float64)
                 squares += float(np.square(block).sum(dtype=np.float64))
                 centred.append(block)

@@ -27,7 +27,8 @@ from fewratio.errors import ParameterError, warn
 from fewratio.estimators.base import NotFittedError, RatioEstimator, fit_to_drawn
 from fewratio.estimators.certainty import SIZES, CertainEstimator, harmonic_size, read_certainty
 from fewratio.estimators.classifier.classifier import ClassifierRatio
-from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator
+from fewratio.estimators.classifier.kernel_logistic import KernelLogisticRegression
+from fewratio.estimators.closed_form.discriminant import DiscriminantRatioEstimator, learn_together
 from fewratio.estimators.closed_form.discriminant_model import ratio_of_log
 from fewratio.estimators.closed_form.source_prior import LEARNED
 from fewratio.estimators.kernel.least_squares import RuLSIF
@@ -236,7 +237,7 @@ class AutoRatioEstimator(CertainEstimator, SavedEstimator):
             for unit in units
             for kind in ("columns", "cosines")
         ]
-        found = [each._learn(collection, validation) for each in learned]
+        found = learn_together(learned, collection, validation)
         # All have held out the same datasets; if there are many, cosines keep fewer of them.
         folds = [
             ([model for model, _ in fold], fold[-1][1]) for fold in zip(*(each.folds for each in found), strict=True)
@@ -496,9 +497,10 @@ def _ratios_of_pairs(
         sharpness = _find_sharpness(harmonic_size(nu.shape[1], de.shape[1]))
         ratios = network._ratios_of_pairs(scaling(nu), scaling(de), scaling(rows))
         return _Part(network, 1.0, sharpness=sharpness).sharpen(ratios, alpha)
-    # The settings of RuLSIF are fixed, so that hundreds of pairs take a second.
+    # Settings are fixed, so that hundreds of pairs take a second.
     is_classifier = name == "classifier"
-    estimator = ClassifierRatio(alpha=alpha, random_state=0) if is_classifier else RuLSIF(alpha)
+    fixed = KernelLogisticRegression(C=1.0)
+    estimator = ClassifierRatio(fixed, alpha=alpha, calibrate=False, random_state=0) if is_classifier else RuLSIF(alpha)
     units = ColumnScaling(0.0, 1.0) if is_classifier else scaling
     found = []
     for numerator, denominator, at in zip(units(nu), units(de), units(rows), strict=True):

@@ -1,6 +1,7 @@
 """Choose the shares in a mean of ratios from held-out datasets, other collections and the two samples."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,13 +9,17 @@ from scipy.optimize import nnls
 
 from fewratio.core.discriminant import Support
 from fewratio.core.shapes import Floats
+from fewratio.core.threads import n_threads, one_thread
 from fewratio.estimators.certainty import SIZES, measure_certainty
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_prior
+from fewratio.progress import track
 
 # `python benchmarks/constants.py` shows what each of these constants does to the error and to the time of learning.
-# Pairs of different datasets per fold and size, and query rows per sample.
-_N_PAIRS, _N_QUERY = 6, 24
+# Pairs of different datasets per size, in all folds together, and query rows per sample.
+_N_PAIRS, _N_QUERY = 12, 24
+# The same for parts of two samples.
+_N_PAIRS_OF_SAMPLES = 6
 # Other collections count as this many pairs; 1 to 30 are as good (benchmarks/source_prior.py --judge).
 _PAIRS_OF_PRIOR = 10
 # The error of two samples' parts is measured at the relative parameter that other collections have.
@@ -108,15 +113,21 @@ def measure_sources(
     certainty : float or None
         Result of `measure_certainty`.
     """
-    priors, losses, errors, falls = prior_losses([*learned, *others], n_sources), [], [], []
-    for size, prior in zip(SIZES, priors, strict=True):
-        measured = [(size, prior)]
-        for models, datasets in folds:
-            found = measure_mixture(models, datasets, list(others.values()), alpha, size, _N_PAIRS)
-            measured += [] if found is None else [(_fit_size(size, datasets), found)]
-        losses.append(pool_losses([each for _, each in measured]))
+    datasets = [rows for _, held_out in folds for rows in held_out]
+    n_pairs = -(-_N_PAIRS // max(len(folds), 1))
+
+    def measure(size: int) -> list[tuple[float, MixtureLoss]]:
+        found = measure_mixture(folds, list(others.values()), alpha, size, n_pairs)
+        return [] if found is None else [(_fit_size(size, datasets), found)]
+
+    losses, errors, falls = [], [], []
+    with one_thread(), ThreadPoolExecutor(n_threads()) as workers:
+        measured = list(track(workers.map(measure, SIZES), len(SIZES), "choosing shares", unit="sizes"))
+    for size, prior, found in zip(SIZES, prior_losses([*learned, *others], n_sources), measured, strict=True):
+        known = [(size, prior), *found]
+        losses.append(pool_losses([each for _, each in known]))
         errors.append(losses[-1].error(losses[-1].best_shares()))
-        falls.append(sum(each.n_pairs / of_size**0.5 for of_size, each in measured) / losses[-1].n_pairs)
+        falls.append(sum(each.n_pairs / of_size**0.5 for of_size, each in known) / losses[-1].n_pairs)
     return losses, measure_certainty(falls, errors, alpha)
 
 
@@ -151,7 +162,7 @@ def measure_samples(
     nu, de : ndarray of shape (n, d)
         As many rows of each sample, two at least, in random order.
     """
-    found = measure_mixture(models, [nu, de], others, ALPHA, len(nu), _N_PAIRS)
+    found = measure_mixture([(models, [nu, de])], others, ALPHA, len(nu), _N_PAIRS_OF_SAMPLES)
     assert found is not None
     return found._replace(n_pairs=len(nu) - _fit_size(len(nu), [nu, de]))
 
@@ -164,33 +175,38 @@ def pool_losses(losses: Sequence[MixtureLoss]) -> MixtureLoss:
 
 
 def measure_mixture(
-    models: Sequence[DiscriminantModel],
-    datasets: Sequence[Floats],
-    others: Sequence[Ratios],
-    alpha: float,
-    size: int,
-    n_pairs: int,
+    folds: Sequence[Fold], others: Sequence[Ratios], alpha: float, size: int, n_pairs: int
 ) -> MixtureLoss | None:
-    """Measure the error of all means of ratios on pairs of datasets; None if these are too short.
+    """Measure the error of all means of ratios on pairs of datasets, as many in each fold; None if these are too short.
 
     A third as many pairs of a dataset with itself are measured, too. If there are few datasets, their pairs are drawn
     again, with other rows.
     """
-    found = []
+    found, everything = [], [rows for _, datasets in folds for rows in datasets]
     for same, share in ((False, 1 - SHARE_OF_SAME), (True, SHARE_OF_SAME)):
-        n, count = _fit_size(size, datasets, same), -(-n_pairs // 3) if same else n_pairs
-        used = [rows for rows in datasets if len(rows) > (1 + same) * n]
-        if len(used) < 2:
+        n, count = _fit_size(size, everything, same), -(-n_pairs // 3) if same else n_pairs
+        long = [(models, [rows for rows in datasets if len(rows) > (1 + same) * n]) for models, datasets in folds]
+        used = [(models, datasets) for models, datasets in long if len(datasets) > 1]
+        if not used:
             continue
-        n_query = min(_N_QUERY, min(map(len, used)) - (1 + same) * n)
-        drawn = [_draw_pair(used, number, n, n_query, same) for number in range(count)]
-        nu, de, rows = (np.stack(part) for part in zip(*drawn, strict=True))
-        ratios = [_learned_ratios(model, nu, de, rows, alpha) for model in models]
-        of_all = np.stack([*ratios, *(other(nu, de, rows) for other in others)])
-        at_nu, at_de = of_all[..., :n_query], of_all[..., n_query:]
-        of_nu, of_de = (np.einsum("ipq,jpq->ij", at, at) / (count * n_query) for at in (at_nu, at_de))
+        n_query = min(_N_QUERY, min(len(rows) for _, datasets in used for rows in datasets) - (1 + same) * n)
+        of_folds = []
+        for _, datasets in used:
+            pairs = [_draw_pair(datasets, number, n, n_query, same) for number in range(count)]
+            of_folds.append([np.stack(part) for part in zip(*pairs, strict=True)])
+        of_models = [
+            [_learned_ratios(model, *samples, alpha) for model in models]
+            for (models, _), samples in zip(used, of_folds, strict=True)
+        ]
+        # Estimators without sources are the same in every fold.
+        of_all = [np.concatenate(part) for part in zip(*of_folds, strict=True)]
+        learned = [np.concatenate(of_model) for of_model in zip(*of_models, strict=True)]
+        ratios = np.stack([*learned, *(other(*of_all) for other in others)])
+        at_nu, at_de = ratios[..., :n_query], ratios[..., n_query:]
+        of_nu, of_de = (np.einsum("ipq,jpq->ij", at, at) / at[0].size for at in (at_nu, at_de))
         loss = alpha * of_nu + (1 - alpha) * of_de
-        found.append(MixtureLoss(share * n_pairs * n / size, loss, at_nu.mean((1, 2))))
+        n_measured = len(used) * n_pairs * n / size
+        found.append(MixtureLoss(share * n_measured, loss, at_nu.mean((1, 2))))
     return pool_losses(found) if found else None
 
 
