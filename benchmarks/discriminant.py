@@ -18,13 +18,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from fewratio import Collection, DiscriminantRatioEstimator
+from fewratio import AutoRatioEstimator, Collection, DiscriminantRatioEstimator
 from fewratio.estimators.networks import Pair
 from fewratio.estimators.networks.nn import MLPFeatures, RatioModel, RidgeHead, SetEncoder
 from fewratio_bench.evaluate import judge_values
@@ -51,7 +52,7 @@ def regret(args: argparse.Namespace) -> Iterator[Record]:
 
 
 def pretrain(args: argparse.Namespace) -> Iterator[Record]:
-    """Seconds and memory of `pretrain`, with validation datasets and without."""
+    """Seconds and memory of `pretrain`, of the closed form and of the default, with validation datasets and without."""
     # A process never forgets its peak, so each gets one of its own.
     for name in SOURCES:
         command = [sys.executable, __file__, "pretrain", "--sources", name]
@@ -68,16 +69,18 @@ def pretrain_on(name: str, args: argparse.Namespace) -> Iterator[Record]:
     else:
         split = {"Mnist-r": MNIST_R, "Isolet": ISOLET}[name].split(0)
         source, validation, scale = split.source, split.validation, "none"
-    for held_out in (None,) if validation is None else (None, validation):
-        # The first call loads libraries.
-        DiscriminantRatioEstimator(n_components=8).pretrain(source)
+    # The first call loads libraries.
+    AutoRatioEstimator().pretrain(source[:8])
+    ways = {"closed form": DiscriminantRatioEstimator(scale=scale), "default": AutoRatioEstimator()}
+    for (way, estimator), held_out in product(ways.items(), (None,) if validation is None else (None, validation)):
         before, seconds, processor = peak_bytes(), [], []
         for _ in range(args.rounds):
             started, started_processor = time.perf_counter(), time.process_time()
-            estimator = DiscriminantRatioEstimator(scale=scale).pretrain(source, held_out)
+            estimator.pretrain(source, held_out)
             seconds.append(time.perf_counter() - started)
             processor.append(time.process_time() - started_processor)
         yield {
+            "way": way,
             "sources": name,
             "datasets": len(source),
             "columns": source.n_features,
@@ -85,7 +88,6 @@ def pretrain_on(name: str, args: argparse.Namespace) -> Iterator[Record]:
             "seconds": round(statistics.median(seconds), 2),
             "processor_seconds": round(statistics.median(processor), 2),
             "beyond_data_mb": round((peak_bytes() - before) / 1e6),
-            "coordinates": len(estimator.model_.coordinates.signal),
             "load": round(os.getloadavg()[0], 1),
         }
 

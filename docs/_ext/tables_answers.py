@@ -213,13 +213,13 @@ SPEED = [
         "{both, from first start to last end:.0f} s (the paper: {paper:.0f} s for one)",
     ),
     (
-        "`DiscriminantRatioEstimator.pretrain`, Mnist-r (40 datasets, 256 columns), two cores",
-        ("discriminant", {"benchmark": "pretrain", "sources": "Mnist-r", "validation": False}),
+        "`AutoRatioEstimator.pretrain`, Mnist-r (40 datasets, 256 columns), two cores",
+        ("discriminant-xeon", {"way": "default", "sources": "Mnist-r", "validation": False}),
         "{seconds:.1f} s",
     ),
     (
         "the same, Isolet (110 datasets, 617 columns)",
-        ("discriminant", {"benchmark": "pretrain", "sources": "Isolet", "validation": False}),
+        ("discriminant-xeon", {"way": "default", "sources": "Isolet", "validation": False}),
         "{seconds:.1f} s",
     ),
     (

@@ -141,6 +141,16 @@ def monitor_false():
     return grid(["rows", "reference", "streams", "with an alarm at level 0.01", "at level 0.05"], lines)
 
 
+def learning_time():
+    """Seconds to learn from related datasets."""
+    known = {}
+    for each in records("discriminant-xeon", benchmark="pretrain", validation=False):
+        data = each["sources"].split()[0] if " x " not in each["sources"] else "Gaussian"
+        known.setdefault((data, each["datasets"], each["columns"]), {})[each["way"]] = f"{each['seconds']:.1f}"
+    rows = [[*data, ways["default"], ways["closed form"]] for data, ways in known.items()]
+    return grid(["data", "sources", "columns", "default, s", "this one alone, s"], rows)
+
+
 def changes_false():
     """Share of series without a change in which one is found."""
     return _by_mode("false changes", "series_of", "share_with_changes", ["segmentation", "test at 0.05", "swings"])

@@ -433,8 +433,8 @@ def test_pretraining_needs_a_collection():
 def test_features_by_torch_are_those_by_numpy_within_single_precision(features, monkeypatch):
     """A GPU's arithmetic by torch's on the CPU, which is the same but for rounding."""
     sources = gaussian_family(12, n_instances=40, random_state=0).collection
-    # Less shrinkage would magnify rounding.
-    estimator = DiscriminantRatioEstimator(features=features, n_components=32, shrinkage=0.3).pretrain(sources)
+    # With wide cosines of one column, rounding would count.
+    estimator = DiscriminantRatioEstimator(features=features, n_components=32, width=0.8).pretrain(sources)
     rows = np.linspace(-2, 2, 60)[:, None]
     expected = estimator.fit(rows[:5], rows[-4:]).predict(rows)
     placed = []

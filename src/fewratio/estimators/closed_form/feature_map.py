@@ -109,7 +109,8 @@ class FeatureMap:
 
     def of_each(self, datasets: Iterable[Floats], is_scaled: bool = False) -> Iterator[Iterable[np.ndarray]]:
         """Yield the blocks of each dataset; the features of small datasets are computed together."""
-        most, together = block_rows(self.n_outputs, CACHED_VALUES), []
+        most = block_rows(self.n_outputs, CACHED_VALUES)
+        together: list[Floats] = []
         for rows in datasets:
             if together and sum(map(len, together)) + len(rows) > most:
                 yield from self._of_several(together, is_scaled)

@@ -195,8 +195,8 @@ def measure_mixture(
             pairs = [_draw_pair(datasets, number, n, n_query, same) for number in range(count)]
             of_folds.append([np.stack(part) for part in zip(*pairs, strict=True)])
         of_models = [
-            [_learned_ratios(model, *samples, alpha) for model in models]
-            for (models, _), samples in zip(used, of_folds, strict=True)
+            [_learned_ratios(model, nu, de, rows, alpha) for model in models]
+            for (models, _), (nu, de, rows) in zip(used, of_folds, strict=True)
         ]
         # Estimators without sources are the same in every fold.
         of_all = [np.concatenate(part) for part in zip(*of_folds, strict=True)]
