@@ -74,8 +74,9 @@ def monitor(
         lines.append(f"columns     {watch.encoding.summary}")
     if result.columns:
         lines.append("changed     how strongly each column alone indicates a change (1: not at all)")
-        cells = [(each.column, each.change, write_evidence(each.evidence)) for each in result.columns]
-        lines += frame.align_columns([("column", "change", "evidence"), *cells[: frame.SHOWN]])
+        cells = [(each.column, each.change, *each.numbers, write_evidence(each.evidence)) for each in result.columns]
+        since = "since then" if result.since is None else f"since row {result.since.row}"
+        lines += frame.align_columns([("column", "change", "reference", since, "evidence"), *cells[: frame.SHOWN]])
     shown = result.batches[-frame.SHOWN :]
     ends = [batch.first for batch in shown[1:]] + [result.n_rows]
     counted = [

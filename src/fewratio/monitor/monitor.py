@@ -17,7 +17,7 @@ from fewratio.core.container import Arrays, Fields, Stored, check_arrays, read_t
 from fewratio.core.draws import row_order
 from fewratio.core.shapes import Floats
 from fewratio.core.wording import write_count
-from fewratio.data.column_kinds import CATEGORY
+from fewratio.data.column_kinds import CATEGORY, NUMBER
 from fewratio.data.columns import ColumnOptions
 from fewratio.data.encoding import Encoding
 from fewratio.data.raw_table import RawTable, as_raw
@@ -343,11 +343,32 @@ class DriftMonitor(Stored):
         for place in self._list_speaking():
             column, change = self._describe(place)
             if column not in found:
-                found[column] = ColumnEvidence(column, change, as_number(float(self._bets.evidence[place])))
+                evidence = as_number(float(self._bets.evidence[place]))
+                found[column] = ColumnEvidence(column, change, evidence, *self._compare_periods(place))
             elif place >= len(self._edges):
                 # A new category makes the others less frequent.
-                found[column] = found[column]._replace(change=change)
+                _, _, evidence, *_ = found[column]
+                found[column] = ColumnEvidence(column, change, evidence, *self._compare_periods(place))
         return list(found.values())
+
+    def _compare_periods(self, place: int) -> tuple[str, float | None, float | None]:
+        """Return the mean, deviation or share of a feature in the reference and since the change began."""
+        feature, direction = self._features[self._find_feature(place)], self._find_direction(place)
+        is_number = any(each.kind == NUMBER for each in self.encoding.used if each.name == feature.column)
+        if self._since is None or (feature.kind == "value" and not is_number):
+            return "", None, None
+        recent = self._learner.list_recent(self._n_rows)
+        samples = np.concatenate([self._learner.rows, self._calibration]), recent[self._since.row - self._n_rows :]
+        number = self._features.index(feature)
+        if feature.kind != "value":
+            before, after = (float(rows[:, number].mean()) for rows in samples)
+            return "share", before, after
+        present = [rows[rows[:, feature.missing] < 1, number] for rows in samples]
+        is_spread = direction.endswith("spread")
+        if min(map(len, present)) < 1 + is_spread:
+            return "", None, None
+        before, after = (float(np.std(rows, ddof=1) if is_spread else rows.mean()) for rows in present)
+        return "deviation" if is_spread else "mean", before, after
 
     def _find_causes(self) -> list[list[Any]]:
         """Return the features with evidence of a change, and the direction of the change, the clearest first."""

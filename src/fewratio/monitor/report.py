@@ -40,9 +40,17 @@ def report_state(state: Any, command: str | None) -> page.Report:
         "how strongly this column alone indicates a change; it starts at 1. Only part of it counts towards the alarm"
     )
     columns = page.Table(
-        "Columns with evidence of a change", ("column", "change", "evidence"),
-        [[each.column, each.change, _evidence(each)] for each in state.columns], False, f"Evidence: {evidence}.",
-    )  # fmt: skip
+        "Columns with evidence of a change",
+        (
+            "column",
+            "change",
+            "reference",
+            "since then" if state.since is None else f"since row {state.since.row}",
+            "evidence",
+        ),
+        [[each.column, each.change, *each.numbers, _evidence(each)] for each in state.columns],
+        note=f"Numbers are means, unless they are shares or deviations. Evidence: {evidence}.",
+    )
     rows = page.Table(
         "Rows of the last batch, the farthest from the reference first",
         ("row", "farther than … of all rows before", "farthest in"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewratio.core.shapes import Floats
-from fewratio.core.wording import write_count, write_p
+from fewratio.core.wording import write_count, write_number, write_p, write_share
 from fewratio.monitor.evidence import write_evidence
 from fewratio.report.reported import Reported, make_plain
 
@@ -38,11 +38,36 @@ class ColumnEvidence(NamedTuple):
         How the column changed, such as "higher" or "missing more often".
     evidence : float
         The wealth of the bets on this column alone, of which the alarm counts only its share among all columns.
+    measure : {"mean", "deviation", "share", ""}
+        What the next two numbers are: of the column, or how often its value occurs. Empty if they are unknown.
+    before, after : float or None
+        This number in the reference, and in the rows since the change began.
     """
 
     column: str
     change: str
     evidence: float
+    measure: str = ""
+    before: float | None = None
+    after: float | None = None
+
+    @property
+    def numbers(self) -> tuple[str, str]:
+        """The two numbers as text; empty if they are unknown."""
+        if self.before is None or self.after is None:
+            return "", ""
+        if self.measure == "share":
+            return write_share(self.before), write_share(self.after)
+        name = "" if self.measure == "mean" else f"{self.measure} "
+        return name + write_number(self.before, 3), name + write_number(self.after, 3)
+
+    @property
+    def told(self) -> str:
+        """The column, how it changed, and from what to what."""
+        before, after = self.numbers
+        # The measure is named once.
+        numbers = f": {before} → {after.rpartition(f'{self.measure} ')[2]}" if before else ""
+        return f"{self.column} ({self.change}{numbers})"
 
 
 class UnusualRow(NamedTuple):
@@ -134,7 +159,7 @@ class MonitorState(Reported):
         low, high = self.since.low, self.since.high
         about, span = ("about ", f", between rows {low} and {high}") if low < high else ("", "")
         text = f"{self.headline} The change began at {about}{self.locate(self.since.row)}{span}."
-        told = ", ".join(f"{each.column} ({each.change})" for each in self.columns[:3])
+        told = ", ".join(each.told for each in self.columns[:3])
         return f"{text} {f'Columns: {told}' if told else 'No column alone shows it: columns together do'}."
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The report of importance weights."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,15 @@ def _weights(result: Any) -> Chart:
     return shares_chart({"weights": weights}, highest, _BINS, "weight of a row", about)
 
 
-def _differences(result: Any) -> dict[Any, list[float]]:
+class _Difference(NamedTuple):
+    """How much a column differs: its value, the category whose share differs most, or how often it is missing."""
+
+    name: str
+    before: float
+    after: float
+
+
+def _differences(result: Any) -> dict[Any, _Difference]:
     """Return how much each column differs before and after weighting, the largest differences first."""
     train, target = (table.numbers for table in result.samples.tables)
     # In units of the deviation within the unweighted samples.
@@ -87,27 +95,30 @@ def _differences(result: Any) -> dict[Any, list[float]]:
         [means_apart(a, b, weights) for a, b in zip(train.T, target.T, strict=True)]
         for weights in (None, result.weights)
     ]
-    columns = result.samples.columns.items()
-    found = {label: [float(max(each[place], key=abs)) for each in apart] for label, (_, place) in columns}
-    return dict(sorted(found.items(), key=lambda each: -abs(each[1][0])))
+    names, found = result.samples.tables[0].feature_names, {}
+    for label, (_, place) in result.samples.columns.items():
+        # The same feature before and after.
+        largest = place.start + int(np.abs([each[place] for each in apart]).max(0).argmax())
+        name = label if names is None else names[largest]
+        found[label] = _Difference(str(name), *(float(each[largest]) for each in apart))
+    return dict(sorted(found.items(), key=lambda each: -abs(each[1].before)))
 
 
-def _difference_chart(found: dict[Any, list[float]]) -> Chart:
-    shown = list(found)[:_DRAWN]
-    return before_and_after([str(label) for label in shown], *zip(*(found[label] for label in shown), strict=True))
+def _difference_chart(found: dict[Any, _Difference]) -> Chart:
+    return before_and_after(*zip(*list(found.values())[:_DRAWN], strict=True))
 
 
-def _list_worse(differences: dict[Any, list[float]]) -> list[str]:
+def _list_worse(differences: dict[Any, _Difference]) -> list[str]:
     """Say which columns differ more after weighting than before."""
     worse = [
-        f"{label} ({' -> '.join(map(write_effect, each))})"
-        for label, each in differences.items()
-        if abs(each[1]) > abs(each[0]) + _NOTED
+        f"{each.name} ({write_effect(each.before)} → {write_effect(each.after)})"
+        for each in differences.values()
+        if abs(each.after) > abs(each.before) + _NOTED
     ]
     return [f"Weighting increases the difference in {write_list(worse)}."] if worse else []
 
 
-def _columns(result: Any, found: dict[Any, list[float]], names: tuple[str, str]) -> list[page.Block]:
+def _columns(result: Any, found: dict[Any, _Difference], names: tuple[str, str]) -> list[page.Block]:
     columns, (train, target) = result.samples.columns, (table.numbers for table in result.samples.tables)
     order = list(found)
     distributions = by_column(
@@ -115,8 +126,8 @@ def _columns(result: Any, found: dict[Any, list[float]], names: tuple[str, str])
     )
     table = [
         [
-            str(label),
-            *(page.Number(abs(value), write_effect(value)) for value in found[label]),
+            found[label].name,
+            *(page.Number(abs(value), write_effect(value)) for value in found[label][1:]),
             each._replace(shares=each.shares[1:], missing=each.missing[1:]).small_chart(("weighted rows", names[1])),
             page.Number(result.overlap_by_column[label], write_share(result.overlap_by_column[label])),
             each.column.kind,
@@ -124,8 +135,9 @@ def _columns(result: Any, found: dict[Any, list[float]], names: tuple[str, str])
         for label, each in distributions.items()
     ]
     note = (
-        f"Differences between the means of {names[0]} and {names[1]}, in units of the deviation within both; for "
-        f"categories, of the share that differs most. Distributions: weighted {names[0]} above the line, {names[1]} "
+        f"Differences between the means of {names[0]} and {names[1]}, in units of the deviation within both. "
+        "Of categories, the share that differs most is compared, and of missing values, how often they are missing, if "
+        f"that differs more. Distributions: weighted {names[0]} above the line, {names[1]} "
         f"below it. In range: rows of {names[1]} whose value lies within the range, or among the categories, of "
         f"{names[0]}."
     )
