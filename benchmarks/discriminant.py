@@ -33,7 +33,7 @@ from fewratio_bench.methods.closed_form import closed_form_values
 from fewratio_bench.problems import ISOLET, MNIST_R, SYNTHETIC
 from fewratio_bench.records import circumstances
 
-SOURCES = ("Mnist-r", "Isolet", "1000 x 100 x 50")
+SOURCES, WAYS = ("Mnist-r", "Isolet", "1000 x 100 x 50"), ("default", "closed form")
 Record = dict[str, Any]
 
 
@@ -54,8 +54,8 @@ def regret(args: argparse.Namespace) -> Iterator[Record]:
 def pretrain(args: argparse.Namespace) -> Iterator[Record]:
     """Seconds and memory of `pretrain`, of the closed form and of the default, with validation datasets and without."""
     # A process never forgets its peak, so each gets one of its own.
-    for name in SOURCES:
-        command = [sys.executable, __file__, "pretrain", "--sources", name]
+    for name, way in product(SOURCES, WAYS):
+        command = [sys.executable, __file__, "pretrain", "--sources", name, "--way", way]
         command += ["--threads", str(args.threads), "--rounds", str(args.rounds)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         yield from map(json.loads, done.stdout.splitlines())
@@ -71,8 +71,8 @@ def pretrain_on(name: str, args: argparse.Namespace) -> Iterator[Record]:
         source, validation, scale = split.source, split.validation, "none"
     # The first call loads libraries.
     AutoRatioEstimator().pretrain(source[:8])
-    ways = {"closed form": DiscriminantRatioEstimator(scale=scale), "default": AutoRatioEstimator()}
-    for (way, estimator), held_out in product(ways.items(), (None,) if validation is None else (None, validation)):
+    estimator: Any = AutoRatioEstimator() if args.way == WAYS[0] else DiscriminantRatioEstimator(scale=scale)
+    for held_out in (None,) if validation is None else (None, validation):
         before, seconds, processor = peak_bytes(), [], []
         for _ in range(args.rounds):
             started, started_processor = time.perf_counter(), time.process_time()
@@ -80,7 +80,7 @@ def pretrain_on(name: str, args: argparse.Namespace) -> Iterator[Record]:
             seconds.append(time.perf_counter() - started)
             processor.append(time.process_time() - started_processor)
         yield {
-            "way": way,
+            "way": args.way,
             "sources": name,
             "datasets": len(source),
             "columns": source.n_features,
@@ -209,6 +209,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sources", choices=SOURCES, help=argparse.SUPPRESS)
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     with threadpool_limits(args.threads):

@@ -90,7 +90,7 @@ def mixture_records(family: str, split: int, n_sources: int, rescaled: bool) -> 
         models = [each.model for each in learned]
         losses = {
             "target": measure_mixture([(models, targets)], others, _ALPHA, size, _N_PAIRS),
-            "held out": measure_mixture(folds, others, _ALPHA, size, -(-source_shares._N_PAIRS // max(len(folds), 1))),
+            "held out": measure_mixture(folds, others, _ALPHA, size, source_shares._N_PAIRS),
         }
         found += [cell | to_record(role, size, each) for role, each in losses.items() if each]
     return found

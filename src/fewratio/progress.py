@@ -58,7 +58,7 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
     unit : str
         The unit of the counted steps.
     """
-    if _listener is not None:
+    if _listener is not None and show is not False:
         listener = _listener
         yield lambda step, loss: listener(description, step, total)
         return

@@ -346,13 +346,20 @@ class ComparisonResult(Reported):
 
     @cached_property
     def columns(self) -> list[ColumnDifference]:
-        """How each column differs, the smallest p-value first; ``pandas.DataFrame(result.columns)`` makes a table."""
+        """How each column differs, the smallest p-value first; ``pandas.DataFrame(result.columns)`` makes a table.
+
+        Of columns with equal p-values, those that differ more alone come first.
+        """
         parts, nothing = self._parts[1], (None, None)
-        return [
+        found = [
             each._replace(alone=alone, without=without)
             for each in self._described_columns
             for alone, without in [parts.get(each.column, nothing)]
         ]
+        if self._test is None:
+            return found
+        n_apart = len(self.non_overlapping)
+        return [*found[:n_apart], *sorted(found[n_apart:], key=lambda each: (each.p_value, -(each.alone or 0.0)))]
 
     @cached_property
     def _parts(self) -> tuple[float, dict[str | int, tuple[float, float]]]:

@@ -11,6 +11,7 @@ from fewratio import ClassifierRatio
 from fewratio.errors import ParameterError
 from fewratio.estimators import gaussian_relative_ratio
 from fewratio.estimators.classifier import classifier
+from fewratio.estimators.classifier.kernel_logistic import KernelLogisticRegression
 
 GRID = np.linspace(-2, 3, 20)[:, None]
 
@@ -135,3 +136,10 @@ def test_the_classifier_is_left_alone_and_seeded():
     np.testing.assert_array_equal(first, again)
     assert forest.random_state is None
     assert not hasattr(forest, "classes_")
+
+
+def test_the_classifier_of_the_default_gives_both_samples_equal_weight_when_it_is_passed():
+    rng = np.random.default_rng(0)
+    nu, de = rng.normal(size=(10, 2)), rng.normal(size=(90, 2))
+    passed = ClassifierRatio(KernelLogisticRegression(C=1.0), calibrate=False, random_state=0).fit(nu, de)
+    assert passed.ratio_de_.mean() == pytest.approx(1, abs=0.3)

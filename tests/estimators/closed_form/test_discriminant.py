@@ -310,7 +310,7 @@ def test_what_was_held_out_to_choose_is_not_learned_again(features):
     """All sources took part in the choice, so what it learned with the settings chosen is what learning them gives."""
     estimator = learned(family(), features=features)
     scaling = RankScaling.of(family())
-    sources = discriminant_choice.deal_sources(family(), [None] * len(family()))
+    sources = discriminant_choice.order_sources(family(), [None] * len(family()))
     again = discriminant_choice.learn(sources, [], scaling, [estimator.settings_], 0.5, 0)
     np.testing.assert_allclose(estimator.model_.coordinates.signal, again.model.coordinates.signal, rtol=1e-5)
     np.testing.assert_allclose(estimator.model_.calibration[:-1], again.model.calibration[:-1], rtol=1e-4)

@@ -20,9 +20,11 @@ from fewratio import (
 from fewratio.core.container import read_tensors, write_tensors
 from fewratio.estimators import NotFittedError, SourceMap, relative_squared_error
 from fewratio.estimators.certainty import SIZES
+from fewratio.estimators.closed_form import discriminant
 from fewratio.estimators.closed_form.discriminant import learn_together
 from fewratio.estimators.closed_form.source_prior import LEARNED
-from fewratio.estimators.mixtures.source_shares import measure_sources
+from fewratio.estimators.mixtures import source_shares
+from fewratio.estimators.mixtures.source_shares import measure_mixture, measure_sources
 
 
 def family(n_datasets, seed=0, n_rows=40, n_columns=4, spread=3.0):
@@ -221,3 +223,34 @@ def test_many_pairs_are_compared_by_what_was_learned(model, monkeypatch):
     found = compare_all(samples, estimator=model, n_permutations=199, random_state=0)
     np.testing.assert_array_equal(found.divergences, expected.divergences)
     np.testing.assert_array_equal(found.p_values, expected.p_values)
+
+
+def test_the_number_of_threads_does_not_matter(monkeypatch):
+    found = []
+    for n_threads in (1, 3):
+        for module in (discriminant, source_shares):
+            monkeypatch.setattr(module, "n_threads", lambda n=n_threads: n)
+        found.append(AutoRatioEstimator(random_state=0).pretrain(family(8))._payload())
+    (arrays, header), (again, other) = found
+    assert header == other
+    assert all(np.array_equal(arrays[name], again[name]) for name in arrays)
+
+
+def test_models_that_learn_together_are_those_that_learn_alone():
+    kinds = [("columns", "ranks"), ("cosines", "none"), ("columns", "none")]
+    together = [DiscriminantRatioEstimator(features=features, scale=scale) for features, scale in kinds]
+    learn_together(together, family(8), None)
+    for each in together:
+        alone = DiscriminantRatioEstimator(features=each.features, scale=each.scale).pretrain(family(8))
+        np.testing.assert_array_equal(each.model_.coordinates.axes, alone.model_.coordinates.axes)
+
+
+def test_a_short_dataset_does_not_limit_the_query_rows_of_others():
+    rng, sizes = np.random.default_rng(0), []
+
+    def count(nu, de, rows):
+        sizes.append(rows.shape[1] // 2)
+        return np.ones(rows.shape[:2])
+
+    measure_mixture([([], [rng.normal(size=(n, 2)) for n in (*[60] * 9, 11)])], [count], 0.5, 10, 6)
+    assert sizes == [24, 24]

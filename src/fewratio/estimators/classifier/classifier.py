@@ -95,8 +95,8 @@ class ClassifierRatio(RatioEstimator):
         fresh = set_seed(clone(fresh), rng)
         self._calibration = self._calibrate(fresh, X, is_nu, rng)
         self.classifier_ = clone(fresh).fit(X, is_nu)
-        # The default classifier gives both samples equal weight, whatever their sizes; calibration counts rows.
-        is_balanced = self.classifier is None and self._calibration is None
+        # This classifier gives both samples equal weight, whatever their sizes; calibration counts rows.
+        is_balanced = isinstance(fresh, KernelLogisticRegression) and self._calibration is None
         self._log_prior = 0.0 if is_balanced else float(np.log(len(nu) / len(de)))
         self.ratio_nu_, self.ratio_de_ = (in_blocks(self._ratio, X) for X in (X_nu, X_de))
 

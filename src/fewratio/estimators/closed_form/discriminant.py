@@ -26,9 +26,9 @@ from fewratio.estimators.certainty import CertainEstimator, read_certainty
 from fewratio.estimators.closed_form.discriminant_choice import (
     Learned,
     Source,
-    deal_sources,
     learn,
     learn_from_summaries,
+    order_sources,
 )
 from fewratio.estimators.closed_form.discriminant_model import (
     Calibration,
@@ -394,14 +394,14 @@ def learn_together(
 ) -> list[Learned]:
     """Let estimators with different features and units learn from the same sources.
 
-    Returns also what each would have learned without the held-out datasets, which are the same for all.
+    Return what each learned; all hold out the same sources in the same turns.
     """
     rows = [np.asarray(dataset.X, np.float64) for dataset in collection]
-    sources = deal_sources(rows, collection.groups)
+    sources = order_sources(rows, collection.groups)
     held_out = [] if validation is None else [Source(np.asarray(dataset.X, np.float64)) for dataset in validation]
     scalings = {scale: _find_scaling(scale, rows) for scale in {each.scale for each in estimators}}
-    together = min(len(estimators), n_threads())
-    n_workers, is_alone = n_threads() // together, len(estimators) == 1
+    n_at_once = min(len(estimators), n_threads())
+    n_workers, is_alone = n_threads() // n_at_once, len(estimators) == 1
 
     def learn_one(estimator: DiscriminantRatioEstimator) -> Learned:
         settings = estimator._candidates(), float(estimator.alpha), draw_seed(estimator.random_state)
@@ -409,11 +409,13 @@ def learn_together(
         show = None if is_alone else False
         return learn(sources, held_out, scalings[estimator.scale], *settings, n_workers, show)
 
-    # Columns take the least time: last, they fill what is left of it.
+    # Columns are fastest, so they run last.
     slow_first = sorted(estimators, key=lambda each: each.features == "columns")
-    with one_thread(), ThreadPoolExecutor(together) as workers:
-        done = track(workers.map(learn_one, slow_first), len(estimators), "learning", not is_alone and None, "models")
-        found = dict(zip(map(id, slow_first), done, strict=True))
+    with one_thread(), ThreadPoolExecutor(n_at_once) as workers:
+        # In this thread, a single model can be interrupted at once; of several, those that have begun are completed.
+        done = map(learn_one, slow_first) if is_alone else workers.map(learn_one, slow_first)
+        tracked = track(done, len(estimators), "learning", show=False if is_alone else None, unit="models")
+        found = dict(zip(map(id, slow_first), tracked, strict=True))
     columns = SourceColumns.of(collection)
     for estimator in estimators:
         learned = found[id(estimator)]
@@ -426,6 +428,6 @@ def _find_scaling(scale: str, sources: Sequence[Floats]) -> ColumnScaling | Rank
         return RankScaling.of(sources)
     if scale == "columns":
         return ColumnScaling(*column_scaling(sources))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         mean = sum(rows.sum(0) for rows in sources) / sum(map(len, sources))
     return ColumnScaling(mean, np.ones_like(mean))

@@ -38,6 +38,8 @@ TEMPERATURES = np.array([0.03, 0.05, 0.07, 0.1, 0.14, 0.2, 0.27, 0.35, 0.45, 0.6
 _MOST_ROWS, _N_QUERY, _MOST_DATASETS = 256, 64, 16
 # Values in memory for moments, which use at least as many datasets as losses do.
 _BLOCK_VALUES = 2**21
+# Values of all sources up to which scaled rows are kept.
+_KEPT_VALUES = 2**23
 # Sources are held out in so many parts; fewer sources, or validation datasets, than this choose nothing.
 _N_FOLDS, FEWEST = 4, 4
 # Fewer sources than this are each held out twice, with different others: otherwise too few pairs would choose.
@@ -51,7 +53,7 @@ _CHOOSE_SOURCES, _CHOOSE_ROWS = 48, 128
 # Settings of cosines are compared with at most so many random features.
 _SIFT_COMPONENTS = 256
 # Share of the median number of rows below which a held-out dataset is too short to count.
-_SHORTEST = 0.75
+SHORTEST = 0.75
 # For summaries, if nothing can be held out; chosen on the data of benchmarks/summaries.py (docs/how/summaries.md):
 # the nearest shrinkage to this, and the share that coordinates of columns are assumed to have in common: K of them say
 # as much as K / (1 + (K - 1) * share).
@@ -90,22 +92,25 @@ class Source:
 
     def __init__(self, rows: Floats) -> None:
         self.rows = rows
-        self._scaled: dict[int, Floats] = {}
+        self._scaled: dict[ColumnScaling | RankScaling, Floats] = {}
+        self._samples: dict[int, Source] = {}
 
     @cached_property
     def some(self) -> Floats:
         """At most 256 rows in random order."""
         return _some_rows(self.rows, _MOST_ROWS)
 
-    def scaled(self, scaling: ColumnScaling | RankScaling) -> Floats:
-        """Return these rows in some units, computed once: finding ranks takes longer than most features of them."""
-        if id(scaling) not in self._scaled:
-            self._scaled[id(scaling)] = scaling(self.some)
-        return self._scaled[id(scaling)]
+    def some_scaled(self, scaling: ColumnScaling | RankScaling) -> Floats:
+        """Return `some` in these units, computed once: ranks take longer than most features."""
+        if scaling not in self._scaled:
+            self._scaled[scaling] = scaling(self.some)
+        return self._scaled[scaling]
 
-    def head(self, most: int) -> "Source":
-        """Return a source of at most so many rows."""
-        return self if len(self.rows) <= most else Source(self.some[:most])
+    def sample(self, most: int) -> "Source":
+        """Return a source of at most so many of these rows, always the same."""
+        if len(self.rows) <= most:
+            return self
+        return self._samples.setdefault(most, Source(self.some[:most]))
 
 
 class Tried(NamedTuple):
@@ -131,8 +136,8 @@ def learn(
     Parameters
     ----------
     sources, validation : sequence of Source
-        Datasets to learn from, in the order of `deal_sources`, and to choose by; if the latter are too few, sources are
-        held out in turn.
+        Datasets to learn from, in the order of `order_sources`, and to choose by; if the latter are too few, sources
+        are held out in turn.
     scaling : ColumnScaling or RankScaling
         Units of the columns.
     candidates : sequence of Settings
@@ -162,7 +167,7 @@ def learn(
         features = feature_map(chosen)
         summary = Summary.of_many([each.rows for each in sources], features)
         return Learned(assemble_model(features, summary, chosen, calibration), chosen, summary, [])
-    some = [each.head(_CHOOSE_ROWS) for each in _some_sources(sources, _CHOOSE_SOURCES)]
+    some = [each.sample(_CHOOSE_ROWS) for each in _some_sources(sources, _CHOOSE_SOURCES)]
 
     def score(alike: list[Settings]) -> list[Tried]:
         held = HeldOut.of_rows(feature_map(alike[0]), some, validation, alike)
@@ -182,10 +187,12 @@ def learn(
         ranked = rank(of_few)
         columns = [each for each in ranked if not each.settings.n_components][:1]
         cosines = [of_few[each.settings] for each in ranked if each.settings.n_components][:1]
+        # What was held out needs memory.
+        del ranked
         chosen = (cosines or [each.settings for each in columns])[0]
         if is_all or columns:
             _, chosen, held = min([*columns, *rank(cosines)], key=lambda each: each.loss)
-    if held is None or not is_all or held.total.features.n_components < chosen.n_components:
+    if held is None or not is_all:
         held = HeldOut.of_rows(feature_map(chosen), sources, validation, [chosen], show)
     return held.learn(chosen, alpha)
 
@@ -282,10 +289,12 @@ class HeldOut:
         """Hold out the validation datasets, or, without these, sources in turn; ``show`` is as in `progress_bar`."""
         parts, n_together = ([sources], 0) if validation else _parts_held_out(sources)
         tracked = track(parts, len(parts), "learning", show, "parts")
-        is_whole = all(len(each.rows) <= _MOST_ROWS for each in sources)
+        # Scaled rows are kept only if they are few: those of many sources would take as much memory as the sources.
+        is_small = sum(each.rows.size for each in sources) <= _KEPT_VALUES
+        is_whole = is_small and all(len(each.rows) <= _MOST_ROWS for each in sources)
         of_parts = [
             Summary.of_many(
-                (each.scaled(features.scaling) if is_whole else each.rows for each in part), features, is_whole
+                (each.some_scaled(features.scaling) if is_whole else each.rows for each in part), features, is_whole
             )
             for part in tracked
         ]
@@ -301,7 +310,7 @@ class HeldOut:
         learned = (
             (
                 summary,
-                features(np.concatenate([each.scaled(features.scaling) for each in part]), is_scaled=True),
+                features(np.concatenate([each.some_scaled(features.scaling) for each in part]), is_scaled=True),
                 [len(each.some) for each in part],
             )
             for summary, part in zip(summaries, some, strict=True)
@@ -421,7 +430,7 @@ def _losses(
     """
     losses = np.zeros((len(SIZES), len(temperatures)))
     # One short dataset must not limit the rows of all others, nor must slightly shorter ones be left out.
-    wanted = max(3, min(2 * SIZES[-1] + _N_QUERY, _SHORTEST * float(np.median(list(map(len, datasets))))))
+    wanted = max(3, min(2 * SIZES[-1] + _N_QUERY, SHORTEST * float(np.median(list(map(len, datasets))))))
     kept = _take_evenly([rows for rows in datasets if len(rows) >= wanted], _MOST_DATASETS)
     if not kept:
         return losses, []
@@ -464,7 +473,7 @@ def _rotate(number: int, items: list[Item]) -> list[Item]:
     return items[number:] + items[:number]
 
 
-def deal_sources(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Source]:
+def order_sources(sources: Sequence[Floats], groups: Sequence[str | None]) -> list[Source]:
     """Order the sources so that those of one turn belong to one group, as far as possible.
 
     New datasets come from a group without sources, and are compared with each other. Within a group the order is as
@@ -494,19 +503,19 @@ def _take_evenly(items: Sequence[Item], most: int) -> list[Item]:
 def _some_rows(rows: Floats, most: int) -> Floats:
     """Return at most `most` rows, drawn in an order of their values, in which equal rows are neighbours."""
     columns = np.unique(np.linspace(0, rows.shape[1] - 1, _ORDERED_COLUMNS).round().astype(int))
-    return rows[row_order(rows[:, columns])[_permutation(len(rows))[:most]]]
+    return rows[row_order(rows[:, columns])[_draw_places(len(rows), most)]]
 
 
 @lru_cache(maxsize=64)
-def _permutation(n: int) -> Numbers:
+def _draw_places(n: int, most: int) -> Numbers:
     # A new generator takes as long as ordering a hundred rows.
-    return np.random.RandomState(0).permutation(n)
+    return np.random.RandomState(0).permutation(n)[:most].copy()
 
 
 def _distance(sources: Sequence[Source], scaling: ColumnScaling | RankScaling) -> float:
     """Return the root mean square distance of two rows of any sources, from some rows of some sources."""
-    rows = np.concatenate([each.scaled(scaling) for each in _some_sources(sources, _CHOOSE_SOURCES)])
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.concatenate([each.some_scaled(scaling) for each in _some_sources(sources, _CHOOSE_SOURCES)])
         variances = rows.var(0)
     check_finite_result("The spread of the source datasets", variances)
     return float(np.sqrt(2 * variances.sum())) or 1.0

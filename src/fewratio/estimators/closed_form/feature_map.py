@@ -76,7 +76,7 @@ class FeatureMap:
         return self.place(directions.astype(np.float32)), self.place(phases.astype(np.float32))
 
     def __call__(self, rows: Floats, is_scaled: bool = False) -> np.ndarray:
-        """Return the features of rows, which may be in the units of this map already."""
+        """Return the features of rows, which may be in the units of this map already (then `ranges` is not applied)."""
         return as_numpy(self.on_device(rows, is_scaled))
 
     def on_device(self, rows: Floats, is_scaled: bool = False) -> Array:
@@ -109,13 +109,14 @@ class FeatureMap:
 
     def of_each(self, datasets: Iterable[Floats], is_scaled: bool = False) -> Iterator[Iterable[np.ndarray]]:
         """Yield the blocks of each dataset; the features of small datasets are computed together."""
-        most = block_rows(self.n_outputs, CACHED_VALUES)
+        most, n_rows = block_rows(self.n_outputs, CACHED_VALUES), 0
         together: list[Floats] = []
         for rows in datasets:
-            if together and sum(map(len, together)) + len(rows) > most:
+            if together and n_rows + len(rows) > most:
                 yield from self._of_several(together, is_scaled)
-                together = []
+                together, n_rows = [], 0
             together.append(rows)
+            n_rows += len(rows)
         yield from self._of_several(together, is_scaled)
 
     def _of_several(self, datasets: Sequence[Floats], is_scaled: bool) -> Iterator[Iterable[np.ndarray]]:

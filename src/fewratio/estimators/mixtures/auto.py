@@ -497,7 +497,7 @@ def _ratios_of_pairs(
         sharpness = _find_sharpness(harmonic_size(nu.shape[1], de.shape[1]))
         ratios = network._ratios_of_pairs(scaling(nu), scaling(de), scaling(rows))
         return _Part(network, 1.0, sharpness=sharpness).sharpen(ratios, alpha)
-    # Settings are fixed, so that hundreds of pairs take a second.
+    # Fixed settings, so that hundreds of pairs take a second; `fit` chooses them.
     is_classifier = name == "classifier"
     fixed = KernelLogisticRegression(C=1.0)
     estimator = ClassifierRatio(fixed, alpha=alpha, calibrate=False, random_state=0) if is_classifier else RuLSIF(alpha)

@@ -11,12 +11,13 @@ from fewratio.core.discriminant import Support
 from fewratio.core.shapes import Floats
 from fewratio.core.threads import n_threads, one_thread
 from fewratio.estimators.certainty import SIZES, measure_certainty
+from fewratio.estimators.closed_form.discriminant_choice import SHORTEST
 from fewratio.estimators.closed_form.discriminant_model import DiscriminantModel, ratio_of_log
 from fewratio.estimators.closed_form.source_prior import SHARE_OF_SAME, read_prior
 from fewratio.progress import track
 
 # `python benchmarks/constants.py` shows what each of these constants does to the error and to the time of learning.
-# Pairs of different datasets per size, in all folds together, and query rows per sample.
+# At least this many pairs of different datasets per size, in all folds together, and query rows per sample.
 _N_PAIRS, _N_QUERY = 12, 24
 # The same for parts of two samples.
 _N_PAIRS_OF_SAMPLES = 6
@@ -114,10 +115,9 @@ def measure_sources(
         Result of `measure_certainty`.
     """
     datasets = [rows for _, held_out in folds for rows in held_out]
-    n_pairs = -(-_N_PAIRS // max(len(folds), 1))
 
     def measure(size: int) -> list[tuple[float, MixtureLoss]]:
-        found = measure_mixture(folds, list(others.values()), alpha, size, n_pairs)
+        found = measure_mixture(folds, list(others.values()), alpha, size, _N_PAIRS)
         return [] if found is None else [(_fit_size(size, datasets), found)]
 
     losses, errors, falls = [], [], []
@@ -177,19 +177,24 @@ def pool_losses(losses: Sequence[MixtureLoss]) -> MixtureLoss:
 def measure_mixture(
     folds: Sequence[Fold], others: Sequence[Ratios], alpha: float, size: int, n_pairs: int
 ) -> MixtureLoss | None:
-    """Measure the error of all means of ratios on pairs of datasets, as many in each fold; None if these are too short.
+    """Measure the error of all means of ratios on at least so many pairs of datasets, the same number in each fold.
 
     A third as many pairs of a dataset with itself are measured, too. If there are few datasets, their pairs are drawn
-    again, with other rows.
+    again, with other rows. Return None if all datasets are too short.
     """
     found, everything = [], [rows for _, datasets in folds for rows in datasets]
+    n_pairs = -(-n_pairs // max(len(folds), 1))
     for same, share in ((False, 1 - SHARE_OF_SAME), (True, SHARE_OF_SAME)):
         n, count = _fit_size(size, everything, same), -(-n_pairs // 3) if same else n_pairs
-        long = [(models, [rows for rows in datasets if len(rows) > (1 + same) * n]) for models, datasets in folds]
-        used = [(models, datasets) for models, datasets in long if len(datasets) > 1]
+        n_sampled = (1 + same) * n
+        # One short dataset must not limit the query rows of all others.
+        typical = int(SHORTEST * float(np.median(list(map(len, everything))))) if everything else 0
+        least = max(n_sampled + 1, min(n_sampled + _N_QUERY, typical))
+        long_enough = [(models, [rows for rows in datasets if len(rows) >= least]) for models, datasets in folds]
+        used = [(models, datasets) for models, datasets in long_enough if len(datasets) > 1]
         if not used:
             continue
-        n_query = min(_N_QUERY, min(len(rows) for _, datasets in used for rows in datasets) - (1 + same) * n)
+        n_query = min(_N_QUERY, min(len(rows) for _, datasets in used for rows in datasets) - n_sampled)
         of_folds = []
         for _, datasets in used:
             pairs = [_draw_pair(datasets, number, n, n_query, same) for number in range(count)]
