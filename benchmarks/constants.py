@@ -39,7 +39,10 @@ MODULES = (source_prior, discriminant_choice, discriminant, source_shares, auto)
 FEW_FAMILIES = ["vowels", "weather", "penguins", "donors", "cardiotocography"]
 SUMMARIES = ("_SHRINKAGE_OF_FEW", "_IN_COMMON")
 # Not a choice: what files were made for, and limits of memory and rounding. Private summaries: summaries.py --private.
-FIXED = ("SIZES", "ALPHA", "MOST_ROWS", "_ALPHAS", "CACHED_VALUES", "_MAX_ROWS", "_ROUNDING", "_SHRINKAGES_OF_NOISE")
+FIXED = (
+    *("SIZES", "ALPHA", "MOST_ROWS", "_ALPHAS", "CACHED_VALUES", "_KEPT_VALUES", "_MAX_ROWS", "_ROUNDING"),
+    "_SHRINKAGES_OF_NOISE",
+)
 # Cases (way, number of sources), and rows per sample.
 CASES = {
     "sources": ([("sources", 5), ("sources", ALL)], (1, 5)),

@@ -272,6 +272,26 @@ def test_a_season_that_stops_beside_a_standstill_is_said_with_it():
     }
 
 
+@pytest.mark.parametrize(("first", "second"), [(6, 0), (10, 0), (0, 6), (8, 16)])
+@pytest.mark.parametrize("period", [7, 12])
+def test_a_strong_season_that_stops_begins_or_grows_is_found(first, second, period):
+    """With one amplitude, such a season would be as far from the rows as none."""
+    time = np.arange(240)
+    amplitude = np.where(time < 130, first, second)
+    rows = np.random.default_rng(period).normal(size=240) + amplitude * np.sin(2 * np.pi * time / period)
+    (change,) = detect_changes(rows).changes
+    assert change["kind"] == "season"
+    assert abs(change["row"] - 130) <= 2
+
+
+def test_dry_spells_between_single_wet_days_are_no_standstills():
+    for seed in range(905, 911):
+        rng = np.random.default_rng(seed)
+        wet = rng.random(200) < np.repeat([0.5, 0.05], [120, 80])
+        found = detect_changes(np.where(wet, rng.gamma(0.8, 5, 200), 0.0).round(1)).changes
+        assert not any(each["kind"] == "standstill" for each in found)
+
+
 def test_zeros_at_night_and_dry_days_are_no_standstills():
     rng, hours = np.random.default_rng(0), np.arange(240)
     sun = np.maximum(0, np.sin(2 * np.pi * hours / 24)) * rng.uniform(0.8, 1, 240)

@@ -82,6 +82,9 @@ def test_levels_are_those_of_the_segments():
     levels = dict(zip(chart.data["segment"], chart.data["level"], strict=True))
     assert len(levels) == 2
     assert levels[1] - levels[0] == pytest.approx(9, abs=0.6)
+    # The picture shows the numbers of the text.
+    (change,) = found.changes
+    assert [levels[0], levels[1]] == pytest.approx([change["level_before"], change["level_after"]], abs=1e-3)
 
 
 @pytest.mark.slow

@@ -128,7 +128,8 @@ def _write_lines(result: "ChangeResult", name: str) -> "Iterator[str]":
         has_shares = any(kind == "share" for changed in result.changed for _, kind, *_ in changed)
         shares = "; shares are of all rows up to the column's next change" * has_shares
         near = f"means are of up to {result.n_near} rows on either side"
-        yield f"numbers  levels are those at the change; {near}; deviations are about the level{shares}"
+        levels = "levels are medians, with the trend and season at the change"
+        yield f"numbers  {levels}; {near}; deviations are about the level{shares}"
         yield f"sure     {result.certainty}{' Test with --level 0.01.' * (not result.is_test)}"
     yield from (f"note     {note}" for note in result.notes)
 

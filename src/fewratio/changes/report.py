@@ -16,9 +16,9 @@ from fewratio.report import page
 from fewratio.report.distributions import round_values
 
 _HOW_TO_READ = (
-    "The thin line shows the values, the thick one the level of each segment with its season and trend. Dashed lines "
-    "are changes, in colour in the columns that changed. In columns of zeros and ones, ticks mark the ones, and "
-    "the line is their share."
+    "The thin line shows the values, the thick one the level (median) of each segment with its season and trend. "
+    "Dashed lines are changes, in colour in the columns that changed. In columns of zeros and ones, ticks mark the "
+    "ones, and the line is their share."
 )
 # The most columns in a report, and in a picture.
 _MOST_COLUMNS, _MOST_DRAWN = 8, 4
@@ -200,7 +200,7 @@ def _charts(result: Any, n_columns: int) -> list[Chart]:
         are_own = [any(column == number for number, *_ in changed) for changed in result.changed]
         span = f"from {np.nanmin(low[:, place]):.3g} to {np.nanmax(high[:, place]):.3g}"
         n_values = n - int(result.gaps.get(label, np.zeros(1)).sum())
-        description = f"{title}: {n_values} values {span}, {write_count(len(points), 'change')}."
+        description = f"{title}: {n_values} values {span}, {write_count(sum(are_own), 'change')}."
         charts.append(series_chart(data, at, are_own, shorten(title, 80), description, axis, height))
     there = np.flatnonzero(~np.isnan(scores))
     if len(there) > _MOST_ROWS:
@@ -242,9 +242,10 @@ def _describe_stretches(result: Any, starts: NDArray[Any], places: list[int]) ->
         rows = result.series[start:stop][:, places]
         mean[number], low[number], high[number] = rows.mean(0), rows.min(0), rows.max(0)
         levels[number] = result.levels[start:stop][:, places].mean(0)
-    segment, sizes = np.searchsorted(result.points, starts, side="right"), np.subtract(ends, starts)
-    sums = [np.bincount(segment, sizes * column) for column in (mean - levels).T]
-    level = levels + (np.array(sums) / np.bincount(segment, sizes)).T[segment]
+    # The levels of a long series lack its changes.
+    segment, level = np.searchsorted(result.points, starts, side="right"), levels.copy()
+    for number in np.unique(segment):
+        level[segment == number] += np.median((mean - levels)[segment == number], axis=0)
     for place, number in enumerate(places):
         is_gap = result.gaps.get(result.feature_names[number])
         if is_gap is not None:

@@ -203,10 +203,12 @@ def segment(rows: Floats, *, trend: bool = True, may_transform: bool = True) -> 
     # A line through zeros and ones would explain most of a change of their share.
     trend = trend and not (rounding < 0).all()
     with progress_bar(_STEPS, "segmenting") as report:
-        best, background[:, is_used] = _find_best(tame(clean)[:, is_used], rounding, trend, report)
-        stop, background = _find_stop(clean, background, rounding, is_used, trend)
+        season = np.zeros_like(clean)
+        best, background[:, is_used], season[:, is_used] = _find_best(tame(clean)[:, is_used], rounding, trend, report)
+        stop, resized = _find_stop(clean, season, rounding, is_used, trend)
         if stop is not None:
-            best, more = _find_best(tame(clean - background)[:, is_used], rounding, trend, report)
+            background = resized
+            best, more, _ = _find_best(tame(clean - background)[:, is_used], rounding, trend, report)
             background[:, is_used] += more
     clean -= background
     tamed = tame(clean)
@@ -421,7 +423,7 @@ def _choose_scale(column: Floats, trend: bool) -> str:
             return PLAIN
         clean = tame(_in_units(rows, middle, scale))
         rounding = rounding_variance(clean)
-        season, price = _find_season(clean, rounding, trend)
+        season, _, price = _find_season(clean, rounding, trend)
         length = min(_describe_as(clean - season, rounding, [], trend)).length
         price += _PRICE * np.log(len(column)) * (name != PLAIN)
         lengths[name] = length + price + 2 * len(rows) * np.log(scale[0]) + each.jacobian(column)
@@ -443,34 +445,45 @@ def subtract_segments(series: Floats, points: Sequence[int], degree: int) -> Flo
     return result
 
 
-def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) -> tuple[_Proposal, Floats]:
-    """Return the best description of a series, and the season that was subtracted from it."""
+def _find_best(series: Floats, rounding: Floats, trend: bool, report: OnStep) -> tuple[_Proposal, Floats, Floats]:
+    """Return the best description of a series, the season that was subtracted, and that season with one amplitude."""
     steps = count(1)
 
     def search(left: Floats) -> _Proposal:
         return _choose(left, rounding, _propose(left, rounding, trend, lambda: report(next(steps), None)))
 
-    best, (season, price) = search(series), _find_season(series, rounding, trend)
+    best, (season, same, price) = search(series), _find_season(series, rounding, trend)
     # Many changes may explain the rows better than a season.
     if price:
         other = search(series - season)
         if other.length + price < best.length:
-            return other._replace(length=other.length + price), season
-    return best, np.zeros_like(series)
+            return other._replace(length=other.length + price), season, same
+    return best, *np.zeros((2, *series.shape))
 
 
-def _find_season(series: Floats, rounding: Floats, trend: bool) -> tuple[Floats, float]:
-    """Return the season that shortens the description of a series most, and its price; 0 if there is none."""
-    most, best, unit = 0.0, (np.zeros_like(series), 0.0), _PRICE * np.log(len(series))
+def _find_season(series: Floats, rounding: Floats, trend: bool) -> tuple[Floats, Floats, float]:
+    """Return the season that shortens the description of a series most, the same with one amplitude, and its price.
+
+    The season may have two amplitudes: with one, a strong season that stops is as far from the rows as no season. The
+    price is 0 if there is none.
+    """
+    most, best, unit = 0.0, (*np.zeros((2, *series.shape)), 0.0), _PRICE * np.log(len(series))
     # Waves would blur the steps of columns without noise.
     has_steps = [is_staircase(column) for column in series.T]
     for n_parameters, season, points in propose_seasons(series):
-        without, with_it = (_measure_columns(each, rounding, points, trend) for each in (series, series - season))
-        gains = np.where(has_steps, 0.0, np.maximum(without - with_it - unit * n_parameters, 0.0))
-        if gains.sum() - unit > most:
-            # Only some columns have the season.
-            price = unit * (1 + n_parameters * np.count_nonzero(gains))
-            most, best = float(gains.sum()) - unit, (np.where(gains > 0, season, 0.0), float(price))
+        without, (_, _, resized) = _measure_columns(series, rounding, points, trend), resize_season(series, season)
+        # Without noise that depends on the rows before it, two amplitudes would gain as much as this.
+        same, two = ((series - each).var(0) + np.finfo(np.float64).tiny for each in (season, resized))
+        is_worth = len(series) * np.log(same / two).sum() > 2 * unit
+        for n_more, each in enumerate((season, resized)[: 1 + is_worth]):
+            # Two amplitudes have a moment, and one more parameter per column.
+            with_it, n_free = _measure_columns(series - each, rounding, points, trend), n_parameters + n_more
+            gains = np.where(has_steps, 0.0, np.maximum(without - with_it - unit * n_free, 0.0))
+            if gains.sum() - unit * (1 + n_more) > most:
+                # Only some columns have the season.
+                price = unit * (1 + n_more + n_free * np.count_nonzero(gains))
+                most = float(gains.sum()) - unit * (1 + n_more)
+                best = np.where(gains > 0, each, 0.0), np.where(gains > 0, season, 0.0), float(price)
     return best
 
 
@@ -627,6 +640,11 @@ def _find_standstills(rows: Floats) -> list[_Standstill]:
         starts = np.flatnonzero(np.append(True, np.diff(column) != 0))
         sizes = np.diff(np.append(starts, n))
         is_long = sizes > max(_TOGETHER, _STILL * n)
+        # Where a column usually rests, such as rain at 0, a long rest is no standstill.
+        values, others = column[starts], column[~np.repeat(is_long, sizes)]
+        is_long[is_long] = (
+            [(others == value).mean() <= 1 - _MOVES for value in values[is_long]] if len(others) else False
+        )
         is_still = np.repeat(is_long, sizes)
         n_others, n_runs = n - int(is_still.sum()), int((~is_long).sum())
         if not is_long.any() or n_others <= _TOGETHER or n_runs < _MOVES * n_others:
