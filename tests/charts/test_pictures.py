@@ -82,7 +82,7 @@ def all_pairs(names, divergences):
 
 def weights(values, n_columns):
     rng = np.random.default_rng(0)
-    tables = [SimpleNamespace(numbers=rng.normal(size=(len(values), n_columns))) for _ in range(2)]
+    tables = [SimpleNamespace(numbers=rng.normal(size=(len(values), n_columns)), feature_names=None) for _ in range(2)]
     columns = {LONG.format(i): (None, slice(i, i + 1)) for i in range(n_columns)}
 
     class Result(SimpleNamespace):
