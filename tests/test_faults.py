@@ -236,7 +236,7 @@ def test_long_work_shows_its_progress(tmp_path, monkeypatch, capsys):
         (lambda: fewratio.InlierOutlierDetector().fit(A).predict(A), "scoring: 8 of 8"),
         (lambda: fewratio.importance_weights(A, A, y=A[:, 0]), "validating: 2 of 2"),
         (lambda: fewratio.detect_changes(sources[0]), "segmenting: 40 of 92"),
-        (lambda: fewratio.AutoRatioEstimator().pretrain(marked), "choosing: ", "learning: 6 of 6"),
+        (lambda: fewratio.AutoRatioEstimator().pretrain(marked), "learning: 4 of 4", "choosing shares: 4 of 4"),
         (lambda: fewratio.estimators.InlierRatioEstimator().pretrain(marked), "learning: "),
     ):
         call()

@@ -18,18 +18,19 @@ OnStep = Callable[[int, float | None], None]
 # Seconds before a bar appears unasked: faster work needs none.
 _DELAY = 2.0
 _listener: Callable[[str, int, int], None] | None = None
+_listening = 0
 
 
 def listen(listener: Callable[[str, int, int], None]) -> None:
-    """Report the progress of everything in this process to a function, instead of bars.
+    """Report the progress of everything in this thread to a function, instead of bars.
 
     Parameters
     ----------
     listener : callable
         Called with a description, the step, and the number of steps.
     """
-    global _listener
-    _listener = listener
+    global _listener, _listening
+    _listener, _listening = listener, threading.get_ident()
 
 
 def in_notebook() -> bool:
@@ -58,7 +59,7 @@ def progress_bar(total: int, description: str, show: bool | None = None, unit: s
     unit : str
         The unit of the counted steps.
     """
-    if _listener is not None and show is not False:
+    if _listener is not None and threading.get_ident() == _listening:
         listener = _listener
         yield lambda step, loss: listener(description, step, total)
         return
