@@ -342,12 +342,9 @@ class DriftMonitor(Stored):
         found: dict[str, ColumnEvidence] = {}
         for place in self._list_speaking():
             column, change = self._describe(place)
-            if column not in found:
-                evidence = as_number(float(self._bets.evidence[place]))
-                found[column] = ColumnEvidence(column, change, evidence, *self._compare_periods(place))
-            elif place >= len(self._edges):
-                # A new category makes the others less frequent.
-                _, _, evidence, *_ = found[column]
+            # A new category makes the others less frequent, so it is named instead of them, with their evidence.
+            if column not in found or place >= len(self._edges):
+                evidence = found[column].evidence if column in found else as_number(float(self._bets.evidence[place]))
                 found[column] = ColumnEvidence(column, change, evidence, *self._compare_periods(place))
         return list(found.values())
 

@@ -415,12 +415,11 @@ def learn_together(
         # In this thread, a single model can be interrupted at once; of several, those that have begun are completed.
         done = map(learn_one, slow_first) if is_alone else workers.map(learn_one, slow_first)
         tracked = track(done, len(estimators), "learning", show=False if is_alone else None, unit="models")
-        found = dict(zip(map(id, slow_first), tracked, strict=True))
+        found = dict(zip(slow_first, tracked, strict=True))
     columns = SourceColumns.of(collection)
-    for estimator in estimators:
-        learned = found[id(estimator)]
+    for estimator, learned in found.items():
         estimator._set_model(learned.model, learned.settings, learned.summary, columns)
-    return [found[id(each)] for each in estimators]
+    return [found[each] for each in estimators]
 
 
 def _find_scaling(scale: str, sources: Sequence[Floats]) -> ColumnScaling | RankScaling:
